@@ -1,0 +1,124 @@
+"""The schema of an experiment: every key, its type, range and default."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, Self
+
+import yaml
+from pydantic import Field, model_validator
+
+from fedfuse.core.errors import ConfigError, unknown
+from fedfuse.core.part import Settings
+from fedfuse.data import AnyPartition, DataSettings, Iid
+from fedfuse.engines import AnyEngine, LocalEngineSettings
+from fedfuse.federation import EvaluationSettings, FederationSettings, Recipe
+from fedfuse.fusion import AnySource, HeldOut
+from fedfuse.local import TrainingSettings
+from fedfuse.methods import METHODS
+from fedfuse.models import AnyArchitecture
+from fedfuse.runtime.compute import ComputeSettings
+
+Raw = dict[str, Any]
+
+
+class MethodSettings(Recipe):
+    """A published method by name; any part given here replaces or adjusts that method's part."""
+
+    name: str
+
+
+class ExperimentConfig(Settings):
+    """One experiment: who has what data, which models, which method, how it is measured."""
+
+    name: str = Field("experiment", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="names the run folder")
+    seed: int = Field(0, ge=0, description="all randomness of the run is derived from it")
+    data: DataSettings
+    partition: AnyPartition = Field(default_factory=lambda: Iid(clients=10), description="who has which examples")
+    models: dict[str, AnyArchitecture] = Field(min_length=1, description="architectures by name: the prototypes")
+    training: TrainingSettings = Field(default_factory=TrainingSettings)
+    federation: FederationSettings = Field(default_factory=FederationSettings)
+    method: MethodSettings
+    methods: dict[str, Raw] = Field(
+        default_factory=dict, description="what this experiment changes in a method's parts, for each method it may run"
+    )
+    source: AnySource = Field(default_factory=HeldOut, description="distillation inputs, for methods that need them")
+    evaluation: EvaluationSettings = Field(default_factory=EvaluationSettings)
+    compute: ComputeSettings = Field(default_factory=ComputeSettings)
+    engine: AnyEngine = Field(default_factory=LocalEngineSettings)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_method(cls, value: Any) -> Any:
+        return complete(value) if isinstance(value, Mapping) else value
+
+    @model_validator(mode="after")
+    def _prototype_names_are_file_names(self) -> Self:
+        for name in self.models:
+            if not name.replace("-", "").replace("_", "").isalnum():
+                raise ValueError(f"models: '{name}' may only have letters, digits, '-' and '_': it names a file")
+        return self
+
+    @property
+    def recipe(self) -> Recipe:
+        return self.method
+
+    def to_yaml(self) -> str:
+        """The complete experiment, every default written out."""
+        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+    def identity(self) -> Raw:
+        """What determines the result's bits: everything but the name and the engine."""
+        dump = self.model_dump(mode="json", exclude={"name", "engine", "methods"})
+        return json.loads(json.dumps(dump, sort_keys=True))  # type: ignore[no-any-return]
+
+    def sha256(self) -> str:
+        return hashlib.sha256(json.dumps(self.identity(), sort_keys=True).encode()).hexdigest()
+
+
+def complete(raw: Mapping[str, Any]) -> Raw:
+    """``raw`` with its ``method`` filled in from the published recipe and from what ``methods`` changes in it."""
+    methods = raw.get("methods") or {}
+    for name in methods:
+        if name not in METHODS:
+            raise ConfigError(f"methods: {unknown('method', str(name), METHODS)}")
+    chosen = as_mapping(raw.get("method", "fedavg"))
+    name = chosen.get("name", "fedavg")
+    if name not in METHODS:
+        raise ConfigError(unknown("method", str(name), METHODS))
+    recipe = METHODS[name].recipe.model_dump(mode="json")
+    return {**raw, "method": overlay(overlay(recipe, methods.get(name) or {}), {**chosen, "name": name})}
+
+
+def as_mapping(method: Any) -> Raw:
+    """``feddf`` is short for ``{name: feddf}``."""
+    if isinstance(method, str):
+        return {"name": method}
+    if isinstance(method, Mapping):
+        return dict(method)
+    raise ConfigError(f"method is {method!r}, but should be a name or a mapping with a name")
+
+
+def overlay(base: Raw, changes: Mapping[str, Any]) -> Raw:
+    """``base`` with ``changes`` on top; a part of another kind replaces the whole part."""
+    result = dict(base)
+    for key, value in changes.items():
+        old = result.get(key)
+        if isinstance(old, dict) and isinstance(value, Mapping) and value.get("kind", old.get("kind")) == old.get("kind"):
+            result[key] = overlay(old, value)
+        else:
+            result[key] = value
+    return result
+
+
+def json_schema() -> Raw:
+    """The JSON schema of an experiment file."""
+    schema = ExperimentConfig.model_json_schema()
+    names = {"enum": sorted(METHODS), "description": "a published method with its defaults"}
+    by_parts = dict(schema["properties"]["method"])
+    schema["properties"]["method"] = {"anyOf": [names, by_parts], "default": "fedavg"}
+    schema["required"] = [key for key in schema["required"] if key != "method"]
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    return schema

@@ -1,0 +1,1 @@
+"""The nouns every layer shares: errors, randomness, weights, messages. Imports nothing else of fedfuse."""

@@ -1,0 +1,43 @@
+"""Errors made for the person who can mend them: one sentence, no traceback needed."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class FedfuseError(Exception):
+    """A mistake in the input or the surroundings; the command line prints its sentence and exits with 2."""
+
+
+class ConfigError(FedfuseError):
+    """An experiment file asks for something unknown, out of range or impossible."""
+
+
+class DataError(FedfuseError):
+    """A dataset is missing, unreadable or not what the experiment needs."""
+
+
+class RunFolderError(FedfuseError):
+    """A run folder cannot be used as asked: occupied, of another experiment, unwritable."""
+
+
+class MissingExtraError(FedfuseError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(f"{feature} needs an optional package: pip install 'fedfuse[{extra}]'")
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """``" (did you mean 'x'?)"`` for the nearest known word, or the list of all known ones."""
+    options = sorted(known)
+    near = difflib.get_close_matches(word, options, n=1, cutoff=0.5)
+    if near:
+        return f" (did you mean '{near[0]}'?)"
+    return f" (known: {', '.join(options)})" if options else ""
+
+
+def unknown(what: str, word: str, known: Iterable[str]) -> str:
+    """The sentence for a name that nothing answers to."""
+    return f"unknown {what} '{word}'{suggest(word, known)}"

@@ -1,0 +1,55 @@
+"""What travels between server and clients. The bytes of these two are the communication ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from fedfuse.core.weights import Weights
+
+Tensors = Mapping[str, Tensor]
+"""Named tensors that travel or persist beside the weights; a scalar is a tensor without dimensions."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Server to client: train this prototype from these weights.
+
+    ``extras`` is what a local objective broadcasts (teacher weights, control variate, generator, ...).
+    """
+
+    round: int
+    client: int
+    prototype: str
+    weights: Weights
+    extras: Tensors = field(default_factory=dict)
+
+    @property
+    def nbytes(self) -> int:
+        return self.weights.nbytes + nbytes_of(self.extras)
+
+
+@dataclass(frozen=True)
+class Update:
+    """Client to server: what the client learnt from its own examples.
+
+    ``metrics`` are diagnostics for the event log, not part of the method and not counted as traffic.
+    """
+
+    round: int
+    client: int
+    prototype: str
+    weights: Weights
+    examples: int
+    extras: Tensors = field(default_factory=dict)
+    metrics: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def nbytes(self) -> int:
+        return self.weights.nbytes + nbytes_of(self.extras)
+
+
+def nbytes_of(tensors: Tensors) -> int:
+    return sum(t.numel() * t.element_size() for t in tensors.values())

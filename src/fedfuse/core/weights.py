@@ -1,0 +1,178 @@
+"""A model's state as one flat vector with a layout, and the arithmetic on it.
+
+One vector is what averages fast, travels fast and hashes fast. Parameters come first, then the floating
+buffers (BatchNorm statistics), so "only the parameters" is a slice. Integer buffers do not travel:
+BatchNorm's batch counter is reset on load, other ones are constants of the architecture.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One tensor inside the flat vector."""
+
+    name: str
+    shape: tuple[int, ...]
+    offset: int
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Names and shapes, in order, of a model's parameters and then of its floating buffers."""
+
+    parameters: tuple[tuple[str, tuple[int, ...]], ...]
+    buffers: tuple[tuple[str, tuple[int, ...]], ...]
+
+    @staticmethod
+    def of(model: nn.Module) -> Layout:
+        return Layout(
+            tuple((name, tuple(p.shape)) for name, p in model.named_parameters()),
+            tuple((name, tuple(b.shape)) for name, b in _floating_buffers(model)),
+        )
+
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        entries, offset = [], 0
+        for name, shape in self.parameters + self.buffers:
+            entries.append(Entry(name, shape, offset))
+            offset += math.prod(shape)
+        return tuple(entries)
+
+    @cached_property
+    def parameter_count(self) -> int:
+        """P of the papers."""
+        return sum(math.prod(shape) for _, shape in self.parameters)
+
+    @cached_property
+    def size(self) -> int:
+        """P + B of the papers."""
+        return self.parameter_count + sum(math.prod(shape) for _, shape in self.buffers)
+
+    def to_json(self) -> dict[str, list[list[object]]]:
+        return {
+            "parameters": [[name, list(shape)] for name, shape in self.parameters],
+            "buffers": [[name, list(shape)] for name, shape in self.buffers],
+        }
+
+    @staticmethod
+    def from_json(value: Mapping[str, Sequence[Sequence[object]]]) -> Layout:
+        def read(rows: Sequence[Sequence[object]]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+            return tuple((str(name), tuple(int(n) for n in shape)) for name, shape in rows)  # type: ignore[attr-defined]
+
+        return Layout(read(value["parameters"]), read(value["buffers"]))
+
+
+class Weights(Mapping[str, Tensor]):
+    """An immutable snapshot of a model: a mapping from names to tensors that can be added and scaled."""
+
+    def __init__(self, flat: Tensor, layout: Layout) -> None:
+        if flat.shape != (layout.size,):
+            raise ValueError(f"{tuple(flat.shape)} numbers for a layout of {layout.size}")
+        self.flat = flat
+        self.layout = layout
+
+    @staticmethod
+    def of(model: nn.Module, layout: Layout | None = None) -> Weights:
+        """Copy the model's present state."""
+        layout = layout or Layout.of(model)
+        tensors = _tensors(model)
+        with torch.no_grad():
+            flat = torch.cat([tensors[entry.name].detach().reshape(-1) for entry in layout.entries])
+        return Weights(flat.cpu(), layout)
+
+    def load_into(self, model: nn.Module) -> None:
+        """Overwrite the model's state in place, so that one resident model serves many clients."""
+        with torch.no_grad():
+            for name, tensor in _tensors(model).items():
+                tensor.copy_(self[name])
+            for name, buffer in model.named_buffers():
+                if name.endswith("num_batches_tracked"):
+                    buffer.zero_()
+
+    def __getitem__(self, name: str) -> Tensor:
+        entry = self._by_name[name]
+        return self.flat[entry.offset : entry.offset + entry.size].view(entry.shape)
+
+    def __iter__(self) -> Iterator[str]:
+        return (entry.name for entry in self.layout.entries)
+
+    def __len__(self) -> int:
+        return len(self.layout.entries)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Entry]:
+        return {entry.name: entry for entry in self.layout.entries}
+
+    @property
+    def parameters(self) -> Tensor:
+        """The trainable part of the flat vector."""
+        return self.flat[: self.layout.parameter_count]
+
+    @property
+    def buffers(self) -> Tensor:
+        """The floating buffers' part of the flat vector."""
+        return self.flat[self.layout.parameter_count :]
+
+    def with_parameters(self, parameters: Tensor) -> Weights:
+        """These weights with other parameters and the same buffers."""
+        return Weights(torch.cat([parameters, self.buffers]), self.layout)
+
+    def with_buffers(self, buffers: Tensor) -> Weights:
+        """These weights with other buffers and the same parameters."""
+        return Weights(torch.cat([self.parameters, buffers]), self.layout)
+
+    def __add__(self, other: Weights) -> Weights:
+        return Weights(self.flat + other.flat, self.layout)
+
+    def __sub__(self, other: Weights) -> Weights:
+        return Weights(self.flat - other.flat, self.layout)
+
+    def __mul__(self, factor: float) -> Weights:
+        return Weights(self.flat * factor, self.layout)
+
+    __rmul__ = __mul__
+
+    @property
+    def nbytes(self) -> int:
+        return self.flat.numel() * self.flat.element_size()
+
+    def equals(self, other: Weights) -> bool:
+        """Bit for bit."""
+        return self.layout == other.layout and torch.equal(self.flat, other.flat)
+
+    def sha256(self) -> str:
+        return hashlib.sha256(self.flat.contiguous().numpy().tobytes()).hexdigest()
+
+
+def mean(weights: Sequence[Weights], coefficients: Sequence[float]) -> Weights:
+    """The average with coefficients that are normalised here, summed in the given order.
+
+    The sum runs in double precision, so that averaging copies of one model gives that model back exactly.
+    """
+    total = sum(coefficients)
+    result = torch.zeros(weights[0].layout.size, dtype=torch.float64)
+    for one, coefficient in zip(weights, coefficients, strict=True):
+        result.add_(one.flat.double(), alpha=coefficient / total)
+    return Weights(result.to(weights[0].flat.dtype), weights[0].layout)
+
+
+def _floating_buffers(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    return ((name, b) for name, b in model.named_buffers() if b.is_floating_point())
+
+
+def _tensors(model: nn.Module) -> dict[str, Tensor]:
+    return {**dict(model.named_parameters()), **dict(_floating_buffers(model))}

@@ -1,0 +1,29 @@
+"""Datasets, splits, partitions and transforms."""
+
+from fedfuse.data.catalogue import CATALOGUE, Card
+from fedfuse.data.dataset import Dataset, Examples, Normalisation
+from fedfuse.data.holdings import Holdings
+from fedfuse.data.load import load
+from fedfuse.data.partition import AnyPartition, Iid, Partition, PartitionReport
+from fedfuse.data.settings import DataSettings
+from fedfuse.data.splits import SplitIndices, Splits, split
+from fedfuse.data.transform import Transform
+
+__all__ = [
+    "CATALOGUE",
+    "AnyPartition",
+    "Card",
+    "DataSettings",
+    "Dataset",
+    "Examples",
+    "Holdings",
+    "Iid",
+    "Normalisation",
+    "Partition",
+    "PartitionReport",
+    "SplitIndices",
+    "Splits",
+    "Transform",
+    "load",
+    "split",
+]

@@ -1,0 +1,88 @@
+"""Decoded datasets on the disk, so that images are decoded once; losing the cache costs time and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fedfuse.core.files import write_atomically, write_text
+from fedfuse.data.readers.contents import Array, Contents, Reading
+
+FORMAT = 1
+"""Raised whenever the decoded arrays of the same file would differ from those of an older version."""
+
+
+def cached(
+    sources: Sequence[Path], reading: Reading, read: Callable[[], Contents], classes: Sequence[str] = ()
+) -> Contents:
+    """The contents of ``sources`` from the cache, or from ``read`` and then into the cache.
+
+    ``classes`` are the class names where the files themselves do not hold them.
+    """
+    folder = cache_folder() / _address(sources, reading, classes)
+    known = _load(folder)
+    if known is not None:
+        return known
+    contents = read()
+    _store(folder, contents)
+    return contents
+
+
+def cache_folder() -> Path:
+    """``FEDFUSE_CACHE``, or the user's own cache folder."""
+    if chosen := os.environ.get("FEDFUSE_CACHE"):
+        return Path(chosen).expanduser()
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "fedfuse"
+
+
+def _address(sources: Sequence[Path], reading: Reading, classes: Sequence[str]) -> str:
+    states = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in sources]
+    return hashlib.sha256(repr((FORMAT, states, reading, tuple(classes))).encode()).hexdigest()
+
+
+def _load(folder: Path) -> Contents | None:
+    """None when there is nothing, or when what is there is cut off or damaged."""
+    try:
+        description = json.loads((folder / "contents.json").read_text(encoding="utf-8"))
+        inputs = np.load(folder / "inputs.npy", allow_pickle=False)
+        labels = np.load(folder / "labels.npy", allow_pickle=False)
+        if description["checksums"] != [_checksum(inputs), _checksum(labels)]:
+            return None
+        names = description["class_names"]
+    except (OSError, ValueError, KeyError, TypeError, EOFError):
+        return None
+    return Contents(inputs, labels, None if names is None else tuple(names))
+
+
+def _store(folder: Path, contents: Contents) -> None:
+    description = {
+        "checksums": [_checksum(contents.inputs), _checksum(contents.labels)],
+        "class_names": contents.class_names,
+    }
+    try:
+        _save(folder / "inputs.npy", contents.inputs)
+        _save(folder / "labels.npy", contents.labels)
+        # Last, so that a description never speaks of arrays that are not there.
+        write_text(folder / "contents.json", json.dumps(description))
+    except OSError:
+        # A read-only or full disk only means decoding again next time.
+        return
+
+
+def _save(path: Path, array: Array) -> None:
+    def write(temporary: Path) -> None:
+        with temporary.open("wb") as file:
+            np.save(file, array, allow_pickle=False)
+
+    write_atomically(path, write)
+
+
+def _checksum(array: Array) -> int:
+    return zlib.crc32(repr((array.shape, array.dtype.str)).encode(), zlib.crc32(np.ascontiguousarray(array).data))

@@ -1,0 +1,61 @@
+"""Datasets of the Hugging Face hub, or of a local folder in its layout, through the optional package ``datasets``."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fedfuse.core.errors import DataError, MissingExtraError
+from fedfuse.data.cache import cached
+from fedfuse.data.readers.contents import Contents, Found, Reading
+from fedfuse.data.readers.parquet import contents_of_table, find_label_column
+
+
+def read_hub(name: str, reading: Reading, test_split: str = "test") -> Found:
+    """The ``train`` split of a dataset and, if it has one, its test split."""
+    splits = _load(name)
+    if "train" not in splits:
+        raise DataError(f"hf:{name} has no split 'train'; its splits are: {', '.join(splits)}")
+    test = _contents(splits[test_split], reading, f"hf:{name} ({test_split})") if test_split in splits else None
+    return Found(_contents(splits["train"], reading, f"hf:{name} (train)"), test, f"hf:{name}")
+
+
+def hub_installed() -> bool:
+    try:
+        import datasets  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def _load(name: str) -> Any:
+    try:
+        import datasets
+    except ImportError as error:
+        raise MissingExtraError(f"data.name = hf:{name}", "hub") from error
+    try:
+        loaded = datasets.load_dataset(name)
+    except Exception as error:  # the package raises its own, requests', httpx's and the file system's errors
+        raise DataError(
+            f"hf:{name} could not be loaded ({_first_line(error)}); "
+            "check the name and the network, or give a local folder of parquet files"
+        ) from error
+    return loaded
+
+
+def _contents(split: Any, reading: Reading, where: str) -> Contents:
+    files = [Path(entry["filename"]) for entry in split.cache_files]
+    read = partial(_decode, split, reading, where)
+    # A split that lives in memory has no files to recognise it by.
+    return cached(files, reading, read) if files else read()
+
+
+def _decode(split: Any, reading: Reading, where: str) -> Contents:
+    table = split.with_format("arrow")[:]
+    names = getattr(split.features[find_label_column(table.schema, reading, where)], "names", None)
+    return contents_of_table(table, None if names is None else tuple(names), reading, where, Path())
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

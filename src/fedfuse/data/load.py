@@ -1,0 +1,111 @@
+"""From the ``data`` section of an experiment to a dataset in memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from fedfuse.core.errors import ConfigError, DataError
+from fedfuse.core.randomness import Key
+from fedfuse.data.catalogue import Card, find_card
+from fedfuse.data.dataset import Dataset, Examples, Normalisation
+from fedfuse.data.hub import read_hub
+from fedfuse.data.lookup import read_known
+from fedfuse.data.measure import measure
+from fedfuse.data.own_files import read_own_files
+from fedfuse.data.readers import Contents, Found, Reading
+from fedfuse.data.readers.contents import check_range, describe
+from fedfuse.data.settings import GENERATED, HUB_PREFIX, INSTALLED, DataSettings
+from fedfuse.data.toys import read_toy
+
+
+def load(settings: DataSettings, key: Key) -> Dataset:
+    """Read the dataset; the key decides generated examples and which ones a limit keeps."""
+    card = find_card(settings.name)
+    reading = _reading(settings, card)
+    found = _find(settings, card, reading, key)
+    if card is not None:
+        _check_card(found, card, settings)
+    _check_inputs(found, settings)
+    names = _class_names(found, card, settings)
+    for contents, part in ((found.train, "training examples"), (found.test, "test examples")):
+        if contents is not None:
+            check_range(contents.labels, len(names), f"{found.origin} ({part})")
+    return Dataset(
+        settings.name,
+        _examples(found.train, settings.train_limit, key.child("train_limit")),
+        None if found.test is None else _examples(found.test, settings.test_limit, key.child("test_limit")),
+        names,
+        _normalisation(found.train, card),
+        found.origin,
+    )
+
+
+def _reading(settings: DataSettings, card: Card | None) -> Reading:
+    if card is None:
+        return Reading(settings.input_column, settings.label_column, settings.resize, settings.channels)
+    # A card knows its channels, which makes the few gray images of a colour set RGB.
+    channels = settings.channels or (card.shape[0] if len(card.shape) == 3 else None)
+    return Reading(None, card.label_column, settings.resize, channels)
+
+
+def _find(settings: DataSettings, card: Card | None, reading: Reading, key: Key) -> Found:
+    if settings.name in GENERATED + INSTALLED:
+        return read_toy(settings, reading, key)
+    path = _place(settings.path)
+    if card is not None:
+        return read_known(card, path, reading)
+    if settings.name.startswith(HUB_PREFIX):
+        return read_hub(settings.name.removeprefix(HUB_PREFIX), reading)
+    assert path is not None
+    return read_own_files(settings.name, path, _place(settings.test_path), reading)
+
+
+def _place(path: str | None) -> Path | None:
+    return None if path is None else Path(path).expanduser()
+
+
+def _check_card(found: Found, card: Card, settings: DataSettings) -> None:
+    if settings.resize is None and settings.channels is None and found.train.inputs.shape[1:] != card.shape:
+        expected = "x".join(str(size) for size in card.shape)
+        raise DataError(
+            f"{found.origin} holds inputs of {describe(found.train.inputs)}, but {card.title} has {expected}; "
+            "check that the file is the right one"
+        )
+
+
+def _check_inputs(found: Found, settings: DataSettings) -> None:
+    train, test = found.train.inputs, None if found.test is None else found.test.inputs
+    if test is not None and (test.shape[1:] != train.shape[1:] or test.dtype != train.dtype):
+        raise DataError(f"{found.origin}: training inputs have {describe(train)} and test inputs {describe(test)}")
+    if train.dtype.kind == "f":
+        for key in ("resize", "channels", "augment"):
+            if getattr(settings, key):
+                raise ConfigError(f"data.{key} is for images, but {found.origin} holds numbers; remove it")
+
+
+def _class_names(found: Found, card: Card | None, settings: DataSettings) -> tuple[str, ...]:
+    names, expected = found.train.class_names, settings.classes or (card.classes if card else None)
+    if names is None:
+        return tuple(str(label) for label in range(expected or int(found.train.labels.max()) + 1))
+    if expected is not None and len(names) != expected:
+        raise DataError(f"{found.origin} names {len(names)} classes, but {settings.name} has {expected}")
+    if found.test is not None and found.test.class_names not in (None, names):
+        raise DataError(f"{found.origin}: the training and the test files name different classes; they must agree")
+    return names
+
+
+def _examples(contents: Contents, limit: int | None, key: Key) -> Examples:
+    examples = Examples(torch.from_numpy(contents.inputs), torch.from_numpy(contents.labels))
+    if limit is None or limit >= len(examples):
+        return examples
+    kept = key.numpy().choice(len(examples), size=limit, replace=False)
+    kept.sort()
+    return examples.select(torch.from_numpy(kept))
+
+
+def _normalisation(train: Contents, card: Card | None) -> Normalisation:
+    """The card's constants, unless ``channels`` changed how many are needed."""
+    known = None if card is None else card.normalisation
+    return known if known is not None and len(known.mean) == train.inputs.shape[1] else measure(train.inputs)

@@ -1,0 +1,18 @@
+"""Every client gets a random, equally large share: independent and identically distributed."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from fedfuse.data.partition.base import Indices, Partition
+
+
+class Iid(Partition):
+    """Shuffle and cut; sizes differ by at most one."""
+
+    kind: Literal["iid"] = "iid"
+
+    def draw(self, labels: Indices, classes: int, random: np.random.Generator) -> list[Indices]:  # noqa: ARG002
+        return np.array_split(random.permutation(len(labels)), self.clients)

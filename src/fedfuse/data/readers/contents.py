@@ -1,0 +1,102 @@
+"""What every reader returns, and the checks that every format needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedfuse.core.errors import DataError
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to read: which columns, and what to make of the images."""
+
+    input_column: str | None = None
+    label_column: str | None = None
+    resize: int | None = None
+    channels: int | None = None
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Checked arrays: uint8 images N x C x H x W or float32 features N x D, and int64 labels."""
+
+    inputs: Array
+    labels: Array
+    class_names: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """A dataset's training examples, its official test examples if it has any, and where they came from."""
+
+    train: Contents
+    test: Contents | None
+    origin: str
+
+
+def join(parts: Sequence[Contents], names: Sequence[str]) -> Contents:
+    """One dataset from the files it is spread over."""
+    first = parts[0]
+    for part, name in zip(parts, names, strict=True):
+        if part.inputs.shape[1:] != first.inputs.shape[1:] or part.inputs.dtype != first.inputs.dtype:
+            raise DataError(
+                f"{name} holds inputs of {describe(part.inputs)} and {names[0]} of {describe(first.inputs)}; "
+                "set data.resize and data.channels, or keep one kind of input"
+            )
+        if part.class_names != first.class_names:
+            raise DataError(f"{name} and {names[0]} name different classes; the files of one dataset must agree")
+    if len(parts) == 1:
+        return first
+    return Contents(
+        np.concatenate([part.inputs for part in parts]),
+        np.concatenate([part.labels for part in parts]),
+        first.class_names,
+    )
+
+
+def describe(inputs: Array) -> str:
+    return f"shape {'x'.join(str(size) for size in inputs.shape[1:])} ({inputs.dtype})"
+
+
+def checked_labels(values: Array, where: str) -> NDArray[np.int64]:
+    """Whole numbers, one per example, none missing."""
+    if values.size == 0:
+        raise DataError(f"{where} is empty; it must hold at least one example")
+    if values.dtype.kind == "f" and np.isnan(values).any():
+        row = int(np.flatnonzero(np.isnan(values))[0])
+        raise DataError(f"{where}, row {row}: the label is missing; every example needs a whole number from 0")
+    if values.dtype.kind not in "iu" or values.ndim != 1:
+        raise DataError(
+            f"{where}: the labels are {values.dtype} of shape {values.shape}; they must be one whole number per example"
+        )
+    return values.astype(np.int64)
+
+
+def check_range(labels: Array, classes: int, where: str) -> None:
+    """Every label names one of the classes."""
+    bad = np.flatnonzero((labels < 0) | (labels >= classes))
+    if len(bad):
+        row = int(bad[0])
+        raise DataError(
+            f"{where}, row {row}: label {labels[row]} is out of range; {classes} classes are 0..{classes - 1}"
+        )
+
+
+def checked_features(values: Array, where: str) -> NDArray[np.float32]:
+    """Finite float32 numbers, at least one per example."""
+    if values.dtype.kind not in "iuf":
+        raise DataError(f"{where}: the inputs are {values.dtype}; they must be numbers or uint8 images")
+    features = np.array(values, dtype=np.float32, order="C")  # a copy: Arrow lends read-only memory
+    finite = np.isfinite(features.reshape(len(features), -1)).all(axis=1)
+    if not finite.all():
+        row = int(np.flatnonzero(~finite)[0])
+        raise DataError(f"{where}, row {row}: an input is NaN or infinite; remove the row or fill in the number")
+    return features

@@ -1,0 +1,55 @@
+"""Image folders: ``root/train/<class>/*.png`` and ``root/test/<class>/*.png``, or ``root/<class>/*.png``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fedfuse.core.errors import DataError
+from fedfuse.data.readers.contents import Contents, Reading
+from fedfuse.data.readers.images import decode_images
+
+SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff"})
+
+
+def folder_roots(root: Path, test_root: Path | None) -> tuple[Path, Path | None]:
+    """The folders of the training and of the test classes."""
+    if not (root / "train").is_dir():
+        return root, test_root
+    return root / "train", test_root or (root / "test" if (root / "test").is_dir() else None)
+
+
+def class_folders(root: Path) -> tuple[str, ...]:
+    """One class per subfolder, in the order of their names."""
+    if not root.is_dir():
+        raise DataError(f"data.path: {root} is not a folder; it must hold one subfolder of images per class")
+    names = sorted(entry.name for entry in root.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+    if not names:
+        raise DataError(f"data.path: {root} has no subfolders; it must hold one subfolder of images per class")
+    return tuple(names)
+
+
+def image_files(root: Path, classes: Sequence[str]) -> list[tuple[Path, int]]:
+    """Every image with its label, in the order of classes and then of names."""
+    unexpected = set(class_folders(root)) - set(classes)
+    if unexpected:
+        raise DataError(
+            f"{root} has a folder '{min(unexpected)}' that the training folder lacks; class names must agree"
+        )
+    files = [
+        (path, label)
+        for label, name in enumerate(classes)
+        for path in (sorted((root / name).iterdir()) if (root / name).is_dir() else ())
+        if path.suffix.lower() in SUFFIXES
+    ]
+    if not files:
+        raise DataError(f"{root} holds no images; its subfolders must hold files such as .png or .jpg")
+    return files
+
+
+def read_folder(files: Sequence[tuple[Path, int]], classes: tuple[str, ...], reading: Reading) -> Contents:
+    """The images of :func:`image_files`, decoded."""
+    inputs = decode_images([path for path, _ in files], lambda position: str(files[position][0]), reading)
+    return Contents(inputs, np.array([label for _, label in files], dtype=np.int64), classes)

@@ -1,0 +1,68 @@
+"""NumPy archives: ``inputs``/``labels``, ``x``/``y``, or ``x_train``/``y_train``/``x_test``/``y_test``."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from fedfuse.core.errors import DataError
+from fedfuse.data.readers.contents import Array, Contents, Reading, checked_features, checked_labels
+from fedfuse.data.readers.images import refit_images
+
+TRAIN_NAMES = (("inputs", "labels"), ("x", "y"), ("x_train", "y_train"))
+TEST_NAMES = (("x_test", "y_test"),)
+
+
+def read_npz(path: Path, reading: Reading) -> tuple[Contents, Contents | None]:
+    """The training examples and, if the archive has them, the test examples."""
+    arrays = _arrays(path)
+    train = _pair(arrays, TRAIN_NAMES)
+    if train is None:
+        found = ", ".join(sorted(arrays)) or "nothing"
+        raise DataError(f"{path.name} holds {found}; it must hold inputs and labels, x and y, or x_train and y_train")
+    test = _pair(arrays, TEST_NAMES)
+    train_contents = _contents(*train, path.name, reading)
+    return train_contents, None if test is None else _contents(*test, f"{path.name} (test)", reading)
+
+
+def _arrays(path: Path) -> dict[str, Array]:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, AttributeError, TypeError) as error:
+        raise DataError(f"{path} cannot be read as an npz archive of plain arrays; save it with numpy.savez") from error
+
+
+def _pair(arrays: dict[str, Array], names: tuple[tuple[str, str], ...]) -> tuple[Array, Array] | None:
+    for inputs, labels in names:
+        if inputs in arrays and labels in arrays:
+            return arrays[inputs], arrays[labels]
+    return None
+
+
+def _contents(inputs: Array, labels: Array, where: str, reading: Reading) -> Contents:
+    labels = checked_labels(labels, where)
+    if inputs.ndim < 2 or len(inputs) != len(labels):
+        raise DataError(
+            f"{where}: inputs of shape {inputs.shape} do not fit {len(labels)} labels; the first axis counts examples"
+        )
+    if inputs.ndim == 2:
+        return Contents(checked_features(inputs, where), labels)
+    if inputs.dtype.kind == "f":
+        return Contents(checked_features(inputs, where), labels)
+    if inputs.dtype != np.uint8:
+        raise DataError(f"{where}: the images are {inputs.dtype}; they must be uint8 from 0 to 255")
+    return Contents(refit_images(_channels_first(inputs, where), reading, lambda row: f"{where}, row {row}"), labels)
+
+
+def _channels_first(images: Array, where: str) -> Array:
+    if images.ndim == 3:
+        return images[:, None]
+    if images.ndim == 4 and images.shape[1] in (1, 3):
+        return images
+    if images.ndim == 4 and images.shape[3] in (1, 3):
+        return np.ascontiguousarray(images.transpose(0, 3, 1, 2))
+    raise DataError(f"{where}: images of shape {images.shape[1:]} are neither gray nor RGB; they need 1 or 3 channels")

@@ -1,0 +1,112 @@
+"""Which dataset an experiment uses, and how its examples are prepared and divided."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, StrictFloat, StrictInt, field_validator, model_validator
+
+from fedfuse.core.errors import unknown
+from fedfuse.core.part import Settings
+from fedfuse.data.catalogue import CATALOGUE
+
+HUB_PREFIX = "hf:"
+OWN_FILES = ("parquet", "npz", "images")
+GENERATED = ("blobs", "swiss_roll")
+INSTALLED = ("digits",)
+
+
+def _share_or_count(value: Any) -> Any:
+    """1 is one example and 1.0 would be all of them, so the type decides and the ranges do not meet."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{value!r} is not a number; give a share such as 0.1 or a count such as 1000")
+    if isinstance(value, int) and value < 0:
+        raise ValueError(f"{value} is negative; a count is a whole number from 0")
+    if isinstance(value, float) and not 0 <= value < 1:
+        raise ValueError(f"{value} is not a share; a share is at least 0 and below 1, a count has no decimal point")
+    return value
+
+
+Share = Annotated[StrictInt | StrictFloat, BeforeValidator(_share_or_count)]
+
+
+class DataSettings(Settings):
+    """The ``data`` section of an experiment."""
+
+    name: str = Field(
+        description="A dataset of the catalogue (digits, cifar10, ...); parquet, npz or images for your own files; "
+        "or hf:<name or folder> for a Hugging Face dataset."
+    )
+    path: str | None = Field(
+        None, description="Your file or folder; for a dataset of the catalogue, the folder its files lie in."
+    )
+    test_path: str | None = Field(None, description="Your own test file or folder, when it lies elsewhere than path.")
+    input_column: str | None = Field(None, description="The column of images or of lists of numbers.")
+    label_column: str | None = Field(None, description="The column of labels, whole numbers from 0.")
+    resize: int | None = Field(
+        None, ge=1, le=4096, description="Side in pixels to which images are resized, by averaging boxes of pixels."
+    )
+    channels: Literal[1, 3] | None = Field(None, description="Make all images gray (1) or RGB (3).")
+    train_limit: int | None = Field(
+        None, ge=1, description="Keep only this many training examples, drawn at random, for quick trials."
+    )
+    test_limit: int | None = Field(None, ge=1, description="Keep only this many test examples, drawn at random.")
+    test: Share = Field(
+        0.2, description="Share or count of examples split off for testing when the dataset has no test split."
+    )
+    validation: Share = Field(0.1, description="Share or count of the training examples that the server validates on.")
+    public: Share = Field(0.0, description="Share or count of the training examples that become public data.")
+    normalisation: Literal["dataset", "none", "half"] = Field(
+        "dataset", description="The dataset's own constants, none at all, or 0.5 for every mean and deviation."
+    )
+    augment: tuple[Literal["crop", "flip"], ...] = Field(
+        (), description="Random changes of training images: crop (after zero padding) and horizontal flip."
+    )
+    crop_padding: int = Field(
+        4, ge=1, le=64, description="Pixels of zero padding around an image before it is cropped."
+    )
+    examples: int | None = Field(
+        None, ge=1, le=10_000_000, description="Size of a generated set (blobs, swiss_roll); 600 if not given."
+    )
+    classes: int | None = Field(
+        None, ge=2, le=1000, description="Number of classes of a generated set (blobs, swiss_roll); 3 if not given."
+    )
+    spread: float | None = Field(
+        None, ge=0, le=10, description="Deviation of the noise of a generated set; blobs 0.3, swiss_roll 0.04."
+    )
+
+    @field_validator("name")
+    @classmethod
+    def _known_name(cls, name: str) -> str:
+        if name in CATALOGUE or name in OWN_FILES or name.removeprefix(HUB_PREFIX) not in ("", name):
+            return name
+        raise ValueError(unknown("dataset", name, [*CATALOGUE, *OWN_FILES, f"{HUB_PREFIX}<name>"]))
+
+    @field_validator("augment")
+    @classmethod
+    def _no_repetition(cls, augment: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(augment)) < len(augment):
+            raise ValueError(f"{list(augment)} names one augmentation twice; name each once")
+        return augment
+
+    @model_validator(mode="after")
+    def _only_what_applies(self) -> DataSettings:
+        if self.name in OWN_FILES and self.path is None:
+            raise ValueError(f"data.name = {self.name} reads your own files, so data.path must say where they are")
+        for key in self._irrelevant():
+            if getattr(self, key):
+                raise ValueError(f"data.{key} has no meaning for data.name = {self.name}; remove it")
+        return self
+
+    def _irrelevant(self) -> tuple[str, ...]:
+        generator = ("examples", "classes", "spread")
+        columns = ("input_column", "label_column")
+        if self.name in GENERATED:
+            return ("path", "test_path", *columns, "resize", "channels", "augment")
+        if self.name in INSTALLED:
+            return ("path", "test_path", *columns, *generator)
+        if self.name in CATALOGUE:
+            return ("test_path", *columns, *generator)
+        if self.name.startswith(HUB_PREFIX):
+            return ("path", "test_path", *generator)
+        return generator if self.name == "parquet" else (*columns, *generator)

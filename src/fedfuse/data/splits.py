@@ -1,0 +1,82 @@
+"""Who may see which examples: training, validation and public data of the server, and test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from fedfuse.core.errors import ConfigError
+from fedfuse.core.randomness import Key
+from fedfuse.data.dataset import Dataset, Examples
+from fedfuse.data.settings import DataSettings
+
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class SplitIndices:
+    """Positions in the dataset's training examples, sorted; ``test`` is None when the test split is official."""
+
+    train: Indices
+    validation: Indices
+    public: Indices
+    test: Indices | None
+
+
+@dataclass(frozen=True)
+class Splits:
+    """Disjoint parts that together are the whole dataset."""
+
+    train: Examples
+    validation: Examples
+    public: Examples
+    test: Examples
+    indices: SplitIndices
+
+
+def split(dataset: Dataset, settings: DataSettings, key: Key) -> Splits:
+    """Divide at random; the test examples depend on the key and ``test`` alone, not on the other sizes."""
+    indices = split_indices(len(dataset.train), dataset.test is not None, settings, key)
+    if dataset.test is not None:
+        test = dataset.test
+    else:
+        assert indices.test is not None
+        test = _part(dataset, indices.test)
+    return Splits(
+        _part(dataset, indices.train), _part(dataset, indices.validation), _part(dataset, indices.public), test, indices
+    )
+
+
+def split_indices(examples: int, has_test: bool, settings: DataSettings, key: Key) -> SplitIndices:
+    """The positions of each part."""
+    order = key.numpy().permutation(examples)
+    test_size = 0 if has_test else _size("test", settings.test, examples)
+    if not has_test and test_size == 0:
+        raise ConfigError("data.test is 0, but the dataset has no test split; give a share such as 0.2 or a count")
+    training = examples - test_size
+    validation = _size("validation", settings.validation, training)
+    public = _size("public", settings.public, training)
+    if validation + public >= training:
+        raise ConfigError(
+            f"data.validation = {settings.validation} and data.public = {settings.public} take {validation + public} "
+            f"of {training} training examples; at least one must be left for the clients"
+        )
+    bounds = np.cumsum([test_size, validation, public])
+    test_part, validation_part, public_part, train_part = (np.sort(part) for part in np.split(order, bounds))
+    return SplitIndices(train_part, validation_part, public_part, None if has_test else test_part)
+
+
+def _size(key: str, wanted: int | float, examples: int) -> int:
+    size = wanted if isinstance(wanted, int) else round(wanted * examples)
+    if wanted and not 1 <= size < examples:
+        raise ConfigError(
+            f"data.{key} = {wanted} asks for {size} of {examples} examples; it must take from 1 to {examples - 1}"
+        )
+    return size
+
+
+def _part(dataset: Dataset, where: Indices) -> Examples:
+    return dataset.train.select(torch.from_numpy(where))

@@ -1,0 +1,271 @@
+"""An experiment as a Python object: build it from a config, run it, resume it, look at the result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from fedfuse import presets
+from fedfuse.config import ExperimentConfig, Raw, assign, read_yaml, validate
+from fedfuse.core.errors import ConfigError, RunFolderError, unknown
+from fedfuse.core.files import write_text
+from fedfuse.core.randomness import Key
+from fedfuse.data import Dataset, Holdings, PartitionReport, Splits, Transform, load, split
+from fedfuse.federation import Federation, RoundRecord, Snapshot
+from fedfuse.federation.checkpoint import load_checkpoint, save_checkpoint
+from fedfuse.federation.events import EventLog, Listener, forget_after
+from fedfuse.federation.folder import RunFolder
+from fedfuse.federation.sampling import assign_prototypes, clients_per_round
+from fedfuse.federation.summary import summarise
+from fedfuse.fusion import Surroundings
+from fedfuse.local import Clients
+from fedfuse.models import Classifier
+from fedfuse.models.saved import load_model, save_model
+from fedfuse.report import draw_run
+from fedfuse.runtime.bank import ModelBank
+from fedfuse.runtime.compute import Compute
+from fedfuse.runtime.evaluate import Evaluator
+from fedfuse.runtime.source import Source
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A finished run."""
+
+    folder: RunFolder
+    summary: dict[str, Any]
+    history: tuple[RoundRecord, ...]
+
+    @property
+    def accuracy(self) -> dict[str, float]:
+        """Test accuracy after the last round, by prototype."""
+        return {name: values["accuracy_last"] for name, values in self.summary["prototypes"].items()}
+
+    def model(self, prototype: str | None = None) -> Classifier:
+        """The final model of a prototype, ready for inference; the only one if there is one."""
+        name = prototype or next(iter(self.summary["prototypes"]))
+        return load_model(self.folder.final_weights(name))
+
+
+class Experiment:
+    """A validated experiment.
+
+    >>> from fedfuse import Experiment
+    >>> result = Experiment.load("digits", method="feddf", seed=1).run()
+    >>> result.accuracy
+    """
+
+    def __init__(self, config: ExperimentConfig | Mapping[str, Any] | None = None, **values: Any) -> None:
+        if isinstance(config, ExperimentConfig):
+            if values:
+                raise ConfigError("give a finished config or keys, not both")
+            self.config = config
+        else:
+            self.config = validate({**(config or {}), **values})
+
+    @staticmethod
+    def load(file_or_preset: str | Path, assignments: Sequence[str] = (), **values: Any) -> Experiment:
+        """Read an experiment file, a preset by name, or the ``config.yaml`` of a run folder."""
+        raw = assign({**read_raw(file_or_preset), **values}, assignments)
+        return Experiment(validate(raw, str(file_or_preset)))
+
+    @property
+    def default_folder(self) -> Path:
+        return Path("runs") / f"{self.config.name}-{self.config.method.name}-seed{self.config.seed}"
+
+    def run(
+        self,
+        out: str | Path | None = None,
+        resume: bool = False,
+        overwrite: bool = False,
+        listeners: tuple[Listener, ...] = (),
+    ) -> RunResult:
+        """Run to the end, writing a run folder; with ``resume``, go on where a former process stopped."""
+        folder = RunFolder(Path(out) if out is not None else self.default_folder)
+        folder.create()
+        with folder.locked():
+            self._claim(folder, resume, overwrite)
+            return _Run(self.config, folder, listeners).finish()
+
+    def _claim(self, folder: RunFolder, resume: bool, overwrite: bool) -> None:
+        if folder.holds_a_run():
+            if overwrite:
+                folder.clear()
+            elif resume:
+                _check_same(self.config, folder)
+                return
+            else:
+                raise RunFolderError(
+                    f"{folder.path} already holds a run; add --resume to go on with it, --overwrite to replace it, "
+                    "or choose another --out"
+                )
+        write_text(folder.config, self.config.to_yaml())
+
+
+def read_raw(file_or_preset: str | Path) -> Raw:
+    """The raw mapping behind a path to a file, a run folder, or a preset's name."""
+    path = Path(file_or_preset)
+    if path.is_dir():
+        return read_yaml(RunFolder(path).config)
+    if path.is_file() or path.suffix in (".yaml", ".yml"):
+        return read_yaml(path)
+    if str(file_or_preset) in presets.names():
+        return yaml.safe_load(presets.text(str(file_or_preset)))  # type: ignore[no-any-return]
+    raise ConfigError(f"{unknown('file or preset', str(file_or_preset), presets.names())}")
+
+
+class _Run:
+    """One process's work on one run folder."""
+
+    def __init__(self, config: ExperimentConfig, folder: RunFolder, listeners: tuple[Listener, ...]) -> None:
+        self.config = config
+        self.folder = folder
+        self.log = EventLog(folder.events, listeners)
+
+    def finish(self) -> RunResult:
+        identity = self.config.sha256()
+        snapshot = load_checkpoint(self.folder.checkpoints, identity)
+        forget_after(self.folder.events, snapshot.server.round if snapshot else 0)
+        if snapshot and self.folder.is_complete():
+            return RunResult(self.folder, self.folder.read_summary(), snapshot.server.history)
+        built = build(self.config, self.log)
+        built.partition.save(self.folder.partition)
+        self.log.emit("run_resumed" if snapshot else "run_started", rounds=self.config.federation.rounds, **built.facts)
+        try:
+            snapshot = self._rounds(built.federation, snapshot or built.federation.start(), identity)
+        finally:
+            built.federation.engine.close()
+        return self._conclude(built, snapshot)
+
+    def _rounds(self, federation: Federation, snapshot: Snapshot, identity: str) -> Snapshot:
+        total = self.config.federation.rounds
+        while snapshot.server.round < total:
+            snapshot = federation.advance(snapshot)
+            if snapshot.server.round % self.config.federation.checkpoint_every == 0 or snapshot.server.round == total:
+                save_checkpoint(self.folder.checkpoints, snapshot, identity)
+        return snapshot
+
+    def _conclude(self, built: Built, snapshot: Snapshot) -> RunResult:
+        config, server = self.config, snapshot.server
+        for name, weights in server.weights.items():
+            bank = built.federation.bank
+            save_model(self.folder.final_weights(name), config.models[name], bank.input_shape, bank.classes, weights)
+        about = {"name": config.name, "method": config.method.name, "seed": config.seed, **built.facts}
+        summary = summarise(server, about, config.evaluation.target_accuracy)
+        draw_run(self.folder.pictures, summary, server.history, built.partition)
+        self.log.emit("run_finished", seconds=summary["seconds"])
+        self.folder.write_summary(summary)  # last: its presence means that the run is complete
+        return RunResult(self.folder, summary, server.history)
+
+
+@dataclass(frozen=True)
+class Built:
+    """A federation ready for round 1, the partition it runs on, and facts worth recording."""
+
+    federation: Federation
+    partition: PartitionReport
+    facts: dict[str, Any]
+
+
+def build(config: ExperimentConfig, log: EventLog) -> Built:
+    """Bring everything into memory. Whatever cannot work is found here, before round 1."""
+    key = Key(config.seed)
+    log.tick("load data", 0, 1)
+    dataset = load(config.data, key.child("load"))
+    splits = split(dataset, config.data, key.child("split"))
+    assignment = config.partition.assign(splits.train.labels, dataset.classes, key.child("partition"))
+    partition = PartitionReport.of(config.partition, assignment, splits.train.labels, dataset.classes)
+    compute = Compute.of(config.compute)
+    transform = Transform.of(dataset, config.data)
+    bank = ModelBank(config.models, dataset.shape, dataset.classes, compute)
+    for prototype in bank.prototypes:
+        bank.layout(prototype)  # builds the network once, so that an impossible one is refused now
+    source = _source(config, splits, transform, compute, key.child("source"))
+    _check_needs(config, splits)
+    clients = Clients(
+        Holdings(splits.train, assignment), transform, bank, config.recipe.local, config.training, key
+    )
+
+    def evaluator(examples: Any) -> Evaluator:
+        return Evaluator(examples, transform, compute, config.evaluation.batch_size)
+
+    federation = Federation(
+        recipe=config.recipe,
+        settings=config.federation,
+        evaluation=config.evaluation,
+        clients=len(assignment),
+        bank=bank,
+        engine=config.engine.open(clients),
+        test=evaluator(splits.test),
+        validation=evaluator(splits.validation) if len(splits.validation) else None,
+        source=source,
+        key=key,
+        log=log,
+    )
+    clients_per_round(config.federation, len(assignment))
+    assign_prototypes(bank.prototypes, config.federation.shares, len(assignment))
+    return Built(federation, partition, _facts(config, dataset, splits, partition, compute, source))
+
+
+def _source(
+    config: ExperimentConfig, splits: Splits, transform: Transform, compute: Compute, key: Key
+) -> Source | None:
+    """The distillation inputs, if any part of the experiment reads them."""
+    if not config.recipe.fuse.needs_source and config.federation.batch_norm != "reestimate":
+        return None
+    return config.source.open(Surroundings(splits.public, splits.train, transform, compute, key))
+
+
+def _check_needs(config: ExperimentConfig, splits: Splits) -> None:
+    for screen in config.recipe.screen:
+        if screen.needs_validation and not len(splits.validation):
+            raise ConfigError(f"method.screen {screen.kind} judges clients on validation examples; set data.validation")
+
+
+def _facts(
+    config: ExperimentConfig,
+    dataset: Dataset,
+    splits: Splits,
+    partition: PartitionReport,
+    compute: Compute,
+    source: Source | None,
+) -> dict[str, Any]:
+    return {
+        "config_sha256": config.sha256(),
+        "data": {
+            "name": dataset.name,
+            "origin": dataset.origin,
+            "train": len(splits.train),
+            "validation": len(splits.validation),
+            "public": len(splits.public),
+            "test": len(splits.test),
+        },
+        "partition_sha256": partition.sha256,
+        "source": {"name": source.name, "size": len(source), "overlap": source.overlap} if source else None,
+        "device": str(compute.device),
+    }
+
+
+def _check_same(config: ExperimentConfig, folder: RunFolder) -> None:
+    """A run goes on only with the config it began with."""
+    earlier = validate(read_yaml(folder.config), str(folder.config))
+    if earlier.sha256() != config.sha256():
+        key, before, now = _first_difference(earlier.identity(), config.identity())
+        raise RunFolderError(
+            f"{folder.path} holds another experiment: {key} is {before} there and {now} here; "
+            "choose another --out, or --overwrite it"
+        )
+
+
+def _first_difference(before: Raw, now: Raw, prefix: str = "") -> tuple[str, Any, Any]:
+    for key in sorted(before.keys() | now.keys()):
+        one, other = before.get(key), now.get(key)
+        if one != other:
+            if isinstance(one, dict) and isinstance(other, dict):
+                return _first_difference(one, other, f"{prefix}{key}.")
+            return f"{prefix}{key}", one, other
+    raise AssertionError("called for different configs only")

@@ -1,0 +1,93 @@
+"""A snapshot as one safetensors file: tensors plus one JSON value, written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from fedfuse.core.errors import RunFolderError
+from fedfuse.core.files import write_bytes
+from fedfuse.core.weights import Layout, Weights
+from fedfuse.federation.state import RoundRecord, ServerState, Snapshot
+
+FORMAT = 1
+KEPT = 2
+"""Checkpoints kept: the newest, and one more in case the disk loses it."""
+
+
+def save_checkpoint(folder: Path, snapshot: Snapshot, config_sha256: str) -> Path:
+    """Write the snapshot and remove checkpoints that are no longer needed."""
+    server = snapshot.server
+    tensors = {f"weights/{name}": weights.flat for name, weights in server.weights.items()}
+    tensors |= _flatten("memory", server.memory)
+    tensors |= _flatten("clients", {str(client): state for client, state in snapshot.clients.items()})
+    about = {
+        "format": FORMAT,
+        "config_sha256": config_sha256,
+        "round": server.round,
+        "layouts": {name: weights.layout.to_json() for name, weights in server.weights.items()},
+        "history": [record.to_json() for record in server.history],
+    }
+    path = folder / f"round-{server.round:06d}.safetensors"
+    write_safetensors(path, tensors, about)
+    for old in _checkpoints(folder)[:-KEPT]:
+        old.unlink()
+    return path
+
+
+def load_checkpoint(folder: Path, config_sha256: str) -> Snapshot | None:
+    """The newest readable snapshot, or None if there is none yet."""
+    for path in reversed(_checkpoints(folder)):
+        try:
+            tensors, about = read_safetensors(path)
+        except (SafetensorError, OSError, ValueError, KeyError):
+            continue  # damaged on disk: the one before it leads to the same bits
+        if about["config_sha256"] != config_sha256:
+            raise RunFolderError(f"{path} belongs to another experiment; choose another --out")
+        return _snapshot(tensors, about)
+    return None
+
+
+def write_safetensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
+    """One metadata key only: the file's bytes must not depend on a hash map's order."""
+    write_bytes(path, save({name: t.contiguous() for name, t in tensors.items()}, {"fedfuse": json.dumps(about)}))
+
+
+def read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    with safe_open(path, framework="pt") as file:  # type: ignore[no-untyped-call]
+        about = json.loads(file.metadata()["fedfuse"])
+        return {name: file.get_tensor(name) for name in file.keys()}, about  # noqa: SIM118 - not a mapping
+
+
+def _snapshot(tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> Snapshot:
+    layouts = {name: Layout.from_json(value) for name, value in about["layouts"].items()}
+    server = ServerState(
+        round=about["round"],
+        weights={name: Weights(tensors[f"weights/{name}"], layout) for name, layout in layouts.items()},
+        memory=_unflatten("memory", tensors),
+        history=tuple(RoundRecord.from_json(record) for record in about["history"]),
+    )
+    return Snapshot(server, {int(client): state for client, state in _unflatten("clients", tensors).items()})
+
+
+def _flatten(section: str, groups: Mapping[str, Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    return {f"{section}/{group}/{name}": t for group, tensors in groups.items() for name, t in tensors.items()}
+
+
+def _unflatten(section: str, tensors: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
+    groups: dict[str, dict[str, Tensor]] = {}
+    for address, tensor in tensors.items():
+        if address.startswith(f"{section}/"):
+            group, name = address.removeprefix(f"{section}/").rsplit("/", 1)
+            groups.setdefault(group, {})[name] = tensor
+    return groups
+
+
+def _checkpoints(folder: Path) -> list[Path]:
+    return sorted(folder.glob("round-*.safetensors"))

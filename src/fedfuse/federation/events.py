@@ -1,0 +1,55 @@
+"""The one log of a run: a line of JSON per event, and listeners that show them as they happen."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from fedfuse.core.files import write_text
+
+Event = Mapping[str, Any]
+Listener = Callable[[Event], None]
+
+
+class EventLog:
+    """Appends events to a file, if there is one, and tells every listener.
+
+    Ticks (progress inside a round) are told but not written.
+    """
+
+    def __init__(self, path: Path | None = None, listeners: tuple[Listener, ...] = ()) -> None:
+        self.path = path
+        self.listeners = listeners
+
+    def emit(self, event: str, **fields: Any) -> None:
+        entry = {"event": event, "time": round(time.time(), 3), **fields}
+        if self.path is not None:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(entry) + "\n")
+        self._tell(entry)
+
+    def tick(self, what: str, done: int, total: int) -> None:
+        self._tell({"event": "tick", "what": what, "done": done, "total": total})
+
+    def _tell(self, entry: Event) -> None:
+        for listener in self.listeners:
+            listener(entry)
+
+
+def forget_after(path: Path, finished_round: int) -> None:
+    """Drop what was logged after a round (and a half-written last line), so that a resumed run repeats nothing."""
+    if not path.exists():
+        return
+    kept = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            entry = json.loads(line)
+        except json.JSONDecodeError:
+            break
+        if entry.get("round", 0) > finished_round or entry["event"] == "run_finished":
+            break
+        kept.append(line + "\n")
+    write_text(path, "".join(kept))

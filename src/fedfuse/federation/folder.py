@@ -1,0 +1,95 @@
+"""The run folder: fixed names that other tools read, and the rules for who may write into it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fedfuse.core.errors import RunFolderError
+from fedfuse.core.files import write_text
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Where everything of one run lies."""
+
+    path: Path
+
+    @property
+    def config(self) -> Path:
+        return self.path / "config.yaml"
+
+    @property
+    def partition(self) -> Path:
+        return self.path / "partition.json"
+
+    @property
+    def events(self) -> Path:
+        return self.path / "events.jsonl"
+
+    @property
+    def summary(self) -> Path:
+        return self.path / "summary.json"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    @property
+    def final(self) -> Path:
+        return self.path / "final"
+
+    @property
+    def pictures(self) -> Path:
+        return self.path / "pictures"
+
+    def final_weights(self, prototype: str) -> Path:
+        return self.final / f"{prototype}.safetensors"
+
+    def holds_a_run(self) -> bool:
+        return self.config.exists()
+
+    def is_complete(self) -> bool:
+        return self.summary.exists()
+
+    def read_summary(self) -> dict[str, Any]:
+        return json.loads(self.summary.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+    def write_summary(self, summary: Mapping[str, Any]) -> None:
+        write_text(self.summary, json.dumps(summary, indent=2) + "\n")
+
+    def create(self) -> None:
+        """Make the folder, and refuse one that holds somebody else's files."""
+        if self.path.exists() and not self.path.is_dir():
+            raise RunFolderError(f"{self.path} is a file; choose another --out")
+        self.path.mkdir(parents=True, exist_ok=True)
+        strangers = [entry.name for entry in self.path.iterdir() if not entry.name.startswith(".")]
+        if strangers and not self.holds_a_run():
+            raise RunFolderError(f"{self.path} holds other files ('{min(strangers)}') and no run; choose another --out")
+
+    def clear(self) -> None:
+        """Remove a run, and nothing that is not a run's."""
+        for path in (self.summary, self.events, self.partition, self.config):
+            path.unlink(missing_ok=True)
+        for folder in (self.checkpoints, self.final, self.pictures):
+            shutil.rmtree(folder, ignore_errors=True)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep a second process out while this one runs; the lock dies with the process."""
+        descriptor = os.open(self.path / ".lock", os.O_CREAT | os.O_RDWR)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise RunFolderError(f"{self.path} is in use by another run; wait for it or choose another --out") from None
+            yield
+        finally:
+            os.close(descriptor)

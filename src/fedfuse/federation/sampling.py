@@ -1,0 +1,41 @@
+"""Who takes part in a round, and who runs which architecture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from fedfuse.core.errors import ConfigError
+from fedfuse.core.randomness import Key
+from fedfuse.federation.settings import FederationSettings
+
+
+def clients_per_round(settings: FederationSettings, clients: int) -> int:
+    """The number of clients sampled in each round."""
+    if settings.clients_per_round is None:
+        return max(1, round(clients * settings.participation))
+    if settings.clients_per_round > clients:
+        raise ConfigError(
+            f"federation.clients_per_round is {settings.clients_per_round}, but the partition has {clients} clients"
+        )
+    return settings.clients_per_round
+
+
+def sample(clients: int, number: int, key: Key) -> list[int]:
+    """Draw ``number`` clients without replacement, in ascending order."""
+    return sorted(int(c) for c in key.numpy().choice(clients, size=number, replace=False))
+
+
+def assign_prototypes(prototypes: Sequence[str], shares: Mapping[str, int], clients: int) -> list[str]:
+    """Each client's prototype, in contiguous blocks proportional to the shares (FedDF: 7 + 7 + 7)."""
+    unknown = set(shares) - set(prototypes)
+    if unknown:
+        raise ConfigError(f"federation.shares names '{min(unknown)}', but models has {', '.join(prototypes)}")
+    if clients < len(prototypes):
+        raise ConfigError(f"{len(prototypes)} models need at least as many clients, but the partition has {clients}")
+    parts = [shares.get(name, 1) for name in prototypes]
+    borders = [round(clients * sum(parts[: i + 1]) / sum(parts)) for i in range(len(parts))]
+    blocks = [end - start for start, end in zip([0, *borders[:-1]], borders, strict=True)]
+    if 0 in blocks:
+        empty = prototypes[blocks.index(0)]
+        raise ConfigError(f"federation.shares leaves no client for model '{empty}' among {clients} clients")
+    return [name for name, block in zip(prototypes, blocks, strict=True) for _ in range(block)]

@@ -1,0 +1,41 @@
+"""The shape of a federation: rounds, who takes part, who runs which architecture, when to look."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from fedfuse.core.part import Settings
+from fedfuse.merge import BatchNormPolicy
+
+
+class FederationSettings(Settings):
+    """Rounds and participation."""
+
+    rounds: int = Field(10, ge=1, description="communication rounds (T of the papers)")
+    participation: float = Field(1.0, gt=0, le=1, description="share of the clients sampled per round (C)")
+    clients_per_round: int | None = Field(None, ge=1, description="a number of clients instead of a share")
+    shares: dict[str, int] = Field(
+        default_factory=dict,
+        description="how many parts of the clients run each model, in contiguous blocks; empty: equal parts",
+    )
+    batch_norm: BatchNormPolicy = Field(
+        "average", description="BatchNorm statistics after a merge: average, last client's, reestimate, batch"
+    )
+    checkpoint_every: int = Field(1, ge=1, description="rounds between checkpoints")
+
+    @model_validator(mode="after")
+    def _shares_positive(self) -> Self:
+        if any(share < 1 for share in self.shares.values()):
+            raise ValueError("every share must be at least 1")
+        return self
+
+
+class EvaluationSettings(Settings):
+    """What is measured on the test split, and how often."""
+
+    every: int = Field(1, ge=1, description="rounds between evaluations; the last round is always evaluated")
+    batch_size: int = Field(500, ge=1)
+    target_accuracy: float | None = Field(None, gt=0, le=1, description="count the rounds until this test accuracy")
+    ensemble: bool = Field(True, description="also measure the ensemble that a fusion imitates")

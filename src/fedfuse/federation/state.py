@@ -1,0 +1,76 @@
+"""The value that a checkpoint holds: with it and the config, the next round is determined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from fedfuse.core.messages import Tensors
+from fedfuse.core.weights import Weights
+
+
+@dataclass(frozen=True)
+class PrototypeRecord:
+    """One prototype in one round. None where it was not measured."""
+
+    accuracy: float | None = None
+    loss: float | None = None
+    accuracy_before_fusion: float | None = None
+    fusion: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RoundRecord:
+    """What is remembered of a finished round."""
+
+    round: int
+    clients: tuple[int, ...]
+    refused: tuple[int, ...]
+    screened: tuple[int, ...]
+    bytes_up: int
+    bytes_down: int
+    training_loss: float | None
+    ensemble_accuracy: float | None
+    prototypes: Mapping[str, PrototypeRecord]
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> RoundRecord:
+        return RoundRecord(
+            **{
+                **value,
+                "clients": tuple(value["clients"]),
+                "refused": tuple(value["refused"]),
+                "screened": tuple(value["screened"]),
+                "prototypes": {name: PrototypeRecord(**record) for name, record in value["prototypes"].items()},
+            }
+        )
+
+
+@dataclass(frozen=True)
+class ServerState:
+    """Everything the next round needs from the server.
+
+    ``memory`` is what parts keep between rounds, by the part's address (``local``, ``merge/<prototype>``, ``fuse``).
+    """
+
+    round: int
+    weights: Mapping[str, Weights]
+    memory: Mapping[str, Tensors] = field(default_factory=dict)
+    history: tuple[RoundRecord, ...] = ()
+
+
+ClientStates = Mapping[int, Tensors]
+"""The second value of a checkpoint: what clients keep between their visits."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A whole federation between two rounds."""
+
+    server: ServerState
+    clients: ClientStates = field(default_factory=dict)

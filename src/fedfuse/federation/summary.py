@@ -1,0 +1,52 @@
+"""A run in one record: what other tools read from ``summary.json``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fedfuse.federation.state import ServerState
+
+FORMAT = 1
+
+
+def summarise(state: ServerState, about: Mapping[str, Any], target: float | None) -> dict[str, Any]:
+    """Last, best, before and after fusion, rounds to target, bytes and seconds. ``about`` opens the record."""
+    return {
+        "format": FORMAT,
+        **about,
+        "rounds": state.round,
+        "target_accuracy": target,
+        "prototypes": {name: _prototype(state, name, target) for name in state.weights},
+        "bytes_up": sum(record.bytes_up for record in state.history),
+        "bytes_down": sum(record.bytes_down for record in state.history),
+        "updates_refused": sum(len(record.refused) for record in state.history),
+        "seconds": round(sum(record.seconds for record in state.history), 3),
+    }
+
+
+def _prototype(state: ServerState, name: str, target: float | None) -> dict[str, Any]:
+    measured = [(r.round, r.prototypes[name]) for r in state.history if r.prototypes[name].accuracy is not None]
+    accuracy = {number: record.accuracy or 0.0 for number, record in measured}
+    best = max(accuracy, key=lambda number: (accuracy[number], -number), default=None)
+    ensembles = [r.ensemble_accuracy for r in state.history if r.ensemble_accuracy is not None]
+    last = measured[-1][1] if measured else None
+    return {
+        "accuracy_last": last.accuracy if last else None,
+        "accuracy_best": accuracy[best] if best else None,
+        "round_of_best": best,
+        "accuracy_before_fusion": last.accuracy_before_fusion if last else None,
+        "accuracy_after_fusion": last.accuracy if last else None,
+        "ensemble_accuracy": ensembles[-1] if ensembles else None,
+        "rounds_to_target": _rounds_to(accuracy, target),
+        "loss_last": last.loss if last else None,
+        "parameters": state.weights[name].layout.parameter_count,
+        "weights_sha256": state.weights[name].sha256(),
+    }
+
+
+def _rounds_to(accuracy: Mapping[int, float], target: float | None) -> int | None:
+    """The first evaluated round at or above the target; None without a target or if it was never reached."""
+    if target is None:
+        return None
+    return next((number for number, value in accuracy.items() if value >= target), None)

@@ -1,0 +1,38 @@
+"""What a fusion is: predictions of many models into the weights of one student per prototype."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from torch import Tensor
+
+from fedfuse.core.messages import Tensors, Update
+from fedfuse.core.part import Part
+from fedfuse.core.weights import Weights
+from fedfuse.runtime.view import ServerView
+
+
+@dataclass(frozen=True)
+class Fused:
+    """The students' weights, what there is to say about each, and the memory of the next round."""
+
+    weights: Mapping[str, Weights]
+    report: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    memory: Tensors = field(default_factory=dict)
+
+
+class Fuse(Part):
+    """Predictions to weights."""
+
+    needs_source: ClassVar[bool] = True
+
+    @abstractmethod
+    def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:
+        """One student for each prototype in ``merged``, taught by all teachers of all prototypes."""
+
+    @abstractmethod
+    def ensemble(self, view: ServerView, teachers: Sequence[Update]) -> Callable[[Tensor], Tensor] | None:
+        """The ensemble that the students imitate, as a function from inputs to logits; None if there is none."""

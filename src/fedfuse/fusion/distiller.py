@@ -1,0 +1,118 @@
+"""Train one student towards fixed targets: step budget, cosine rate, early stopping, best student kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from pydantic import Field
+from torch import Tensor, nn
+
+from fedfuse.core.part import Settings
+from fedfuse.core.randomness import Key
+from fedfuse.core.weights import Weights
+from fedfuse.models import Classifier
+from fedfuse.runtime.evaluate import Evaluator
+from fedfuse.runtime.optimizers import Adam, AnyOptimizer
+from fedfuse.runtime.view import Progress
+
+
+class Distiller(Settings):
+    """How a student is trained on the server; the defaults are FedDF's printed ones."""
+
+    steps: int = Field(10_000, ge=0, description="most optimiser steps per round; 0 leaves the merged weights")
+    batch_size: int = Field(128, ge=2)
+    optimizer: AnyOptimizer = Field(default_factory=Adam)
+    cosine: bool = Field(True, description="anneal the rate to zero over the whole step budget")
+    clip_norm: float | None = Field(None, gt=0, description="bound on the gradient norm; FedDF's code used 5")
+    evaluate_every: int = Field(100, ge=1, description="steps between looks at the validation split")
+    patience: int = Field(1000, ge=1, description="stop after this many steps without a better validation accuracy")
+    keep_start: bool = Field(False, description="let the un-distilled start win if validation prefers it")
+
+    def distil(self, student: Classifier, lessons: Sequence[Lesson], school: School) -> Distilled:
+        """Train the student through the lessons, and leave the best validated weights in it."""
+        optimizer = self.optimizer.build(student)
+        best = _Best(student, school.validation, consider_now=self.keep_start)
+        taken = 0
+        student.train()
+        with school.key.child("dropout").default_generator():
+            for lesson in lessons:
+                inputs, target = lesson()
+                loss = _kl_divergence(target, student(inputs))
+                optimizer.zero_grad()
+                loss.backward()
+                if self.clip_norm is not None:
+                    nn.utils.clip_grad_norm_(student.parameters(), self.clip_norm)
+                _set_rate(optimizer, self._rate(taken, len(lessons)))
+                optimizer.step()
+                taken += 1
+                if taken % self.evaluate_every == 0 or taken == len(lessons):
+                    school.progress("distil", taken, len(lessons))
+                    best.consider(taken)
+                    if taken - best.step >= self.patience:
+                        break
+        best.restore()
+        return Distilled(taken, best.step, best.accuracy)
+
+    def _rate(self, step: int, budget: int) -> float:
+        fraction = 0.5 * (1 + math.cos(math.pi * step / budget)) if self.cosine else 1.0
+        return self.optimizer.learning_rate * fraction
+
+
+Lesson = Callable[[], tuple[Tensor, Tensor]]
+"""One step's inputs and the teachers' log-probabilities for them, made when it is needed."""
+
+
+@dataclass(frozen=True)
+class School:
+    """The surroundings of a distillation."""
+
+    validation: Evaluator | None
+    key: Key
+    progress: Progress
+
+
+@dataclass(frozen=True)
+class Distilled:
+    """Steps taken, the step whose student was kept, and its validation accuracy if there was a validation split."""
+
+    steps: int
+    best_step: int
+    validation_accuracy: float | None
+
+
+class _Best:
+    """The best student so far by validation accuracy; without a validation split, simply the last one."""
+
+    def __init__(self, student: Classifier, validation: Evaluator | None, consider_now: bool) -> None:
+        self.student, self.validation = student, validation
+        self.step = 0
+        self.accuracy: float | None = None
+        self.weights: Weights | None = None
+        if consider_now:
+            self.consider(0)
+
+    def consider(self, step: int) -> None:
+        if self.validation is None:
+            self.step = step
+            return
+        accuracy = self.validation.score(self.student).accuracy
+        if self.accuracy is None or accuracy > self.accuracy:
+            self.step, self.accuracy, self.weights = step, accuracy, Weights.of(self.student)
+
+    def restore(self) -> None:
+        if self.weights is not None:
+            self.weights.load_into(self.student)
+
+
+def _kl_divergence(target: Tensor, logits: Tensor) -> Tensor:
+    """KL(teachers || student), mean over the batch."""
+    return F.kl_div(logits.log_softmax(dim=1), target, log_target=True, reduction="batchmean")
+
+
+def _set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    for group in optimizer.param_groups:
+        group["lr"] = rate

@@ -1,0 +1,24 @@
+"""No fusion: the merged weights are the round's result, as in FedAvg."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Literal
+
+from fedfuse.core.messages import Update
+from fedfuse.core.weights import Weights
+from fedfuse.fusion.base import Fuse, Fused
+from fedfuse.runtime.view import ServerView
+
+
+class NoFusion(Fuse):
+    """Leave the merged weights as they are."""
+
+    kind: Literal["none"] = "none"
+    needs_source: ClassVar[bool] = False
+
+    def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:  # noqa: ARG002
+        return Fused(merged)
+
+    def ensemble(self, view: ServerView, teachers: Sequence[Update]) -> None:  # noqa: ARG002
+        return None

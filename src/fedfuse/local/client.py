@@ -1,0 +1,57 @@
+"""A client at work: takes a Task, trains on its own examples, answers with an Update and its new state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fedfuse.core.messages import Task, Tensors, Update
+from fedfuse.core.randomness import Key
+from fedfuse.core.weights import Weights
+from fedfuse.data import Examples, Transform
+from fedfuse.local.loop import train
+from fedfuse.local.objective import Objective, Visit
+from fedfuse.local.settings import TrainingSettings
+from fedfuse.runtime.bank import ModelBank
+
+
+@dataclass(frozen=True)
+class Clients:
+    """The clients that one process can play: their examples and the resident models they train.
+
+    ``holdings`` gives each client's examples on demand; on a real node there is just its own.
+    """
+
+    holdings: Mapping[int, Examples]
+    transform: Transform
+    bank: ModelBank
+    objective: Objective
+    training: TrainingSettings
+    key: Key
+
+    def work(self, task: Task, state: Tensors) -> tuple[Update, Tensors]:
+        """Train for one task. The result depends on the arguments and the key only."""
+        try:
+            with self.bank.compute.fixed_threads():
+                return self._train(task, state)
+        except Exception as error:
+            error.add_note(f"while client {task.client} trained '{task.prototype}' in round {task.round}")
+            raise
+
+    def _train(self, task: Task, state: Tensors) -> tuple[Update, Tensors]:
+        examples = self.holdings[task.client]
+        model = self.bank.lend(task.prototype, task.weights)
+        key = self.key.child("round", task.round, "client", task.client)
+        visit = Visit(task, model, examples, self.training, state, key)
+        hooks = self.objective.begin(visit)
+        trained = train(visit, hooks, self.transform, self.bank.compute)
+        update = Update(
+            round=task.round,
+            client=task.client,
+            prototype=task.prototype,
+            weights=Weights.of(model, task.weights.layout),
+            examples=len(examples),
+            extras=hooks.extras(),
+            metrics={"loss": trained.loss, "steps": trained.steps},
+        )
+        return update, hooks.state()

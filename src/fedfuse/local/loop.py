@@ -1,0 +1,50 @@
+"""The one training loop of every client and every method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+
+from fedfuse.data import Transform
+from fedfuse.local.objective import Batch, Hooks, Visit
+from fedfuse.runtime.batches import epoch_batches
+from fedfuse.runtime.compute import Compute
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What the loop did: steps taken and the mean training loss over them."""
+
+    steps: int
+    loss: float
+
+
+def train(visit: Visit, hooks: Hooks, transform: Transform, compute: Compute) -> Trained:
+    """Run the visit's epochs on its model, calling the hooks at their moments."""
+    model, examples = visit.model, visit.examples
+    optimizer = visit.training.optimizer.build(model)
+    model.train()
+    losses = []
+    with visit.key.child("dropout").default_generator():
+        for epoch in range(visit.training.epochs):
+            views = visit.key.child("augment", epoch).torch()
+            for where in epoch_batches(len(examples), visit.training.batch_size, visit.key.child("batches", epoch)):
+                batch = Batch(
+                    compute.inputs(transform(transform.augment(examples.inputs[where], views))),
+                    examples.labels[where].to(compute.device),
+                )
+                features = model.features(batch.inputs)
+                logits = model.classifier(features)
+                loss = F.cross_entropy(logits, batch.labels)
+                penalty = hooks.penalty(batch, features, logits)
+                if penalty is not None:
+                    loss = loss + penalty
+                optimizer.zero_grad()
+                loss.backward()
+                hooks.on_gradient()
+                optimizer.step()
+                hooks.on_step_end()
+                losses.append(loss.detach())
+    return Trained(len(losses), float(torch.stack(losses).mean()))

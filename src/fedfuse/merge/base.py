@@ -1,0 +1,40 @@
+"""What a merge is: the weights of one prototype's clients into one set of weights."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pydantic import Field
+
+from fedfuse.core.messages import Tensors, Update
+from fedfuse.core.part import Part
+from fedfuse.core.weights import Weights, mean
+from fedfuse.runtime.view import ServerView
+
+Weighting = Literal["examples", "uniform"]
+
+
+@dataclass(frozen=True)
+class Merged:
+    """A prototype's merged weights, and what the merge must remember for the next round."""
+
+    weights: Weights
+    memory: Tensors = field(default_factory=dict)
+
+
+class Merge(Part):
+    """Weights to weights, inside one prototype; ``view.memory`` is this prototype's own."""
+
+    weighting: Weighting = Field("examples", description="examples: n_k / sum n_j as printed; uniform: 1/m")
+
+    @abstractmethod
+    def merge(self, view: ServerView, prototype: str, updates: Sequence[Update]) -> Merged:
+        """Combine at least one update; they come in client order."""
+
+    def average(self, updates: Sequence[Update]) -> Weights:
+        """The (weighted) mean of parameters and floating buffers."""
+        coefficients = [float(u.examples) if self.weighting == "examples" else 1.0 for u in updates]
+        return mean([u.weights for u in updates], coefficients)

@@ -1,0 +1,26 @@
+"""What a published method is here: a recipe with a name, a citation and its needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fedfuse.federation import Recipe
+
+
+@dataclass(frozen=True)
+class Method:
+    """A recipe and what there is to know about it."""
+
+    name: str
+    title: str
+    citation: str
+    summary: str
+    exchanges: str
+    """What travels each way, per participating client and round."""
+    server_keeps: str
+    recipe: Recipe
+
+    @property
+    def needs_source(self) -> bool:
+        """Whether the server needs unlabelled inputs."""
+        return self.recipe.fuse.needs_source

@@ -1,0 +1,21 @@
+"""FedAvg: average the clients' weights.
+
+McMahan et al., Communication-Efficient Learning of Deep Networks from Decentralized Data, AISTATS 2017.
+
+    x_t = sum_{k in S_t} (n_k / sum_j n_j) xhat_k
+"""
+
+from fedfuse.federation import Recipe
+from fedfuse.local import Plain
+from fedfuse.merge import Mean
+from fedfuse.methods.base import Method
+
+FEDAVG = Method(
+    name="fedavg",
+    title="FedAvg",
+    citation="McMahan et al., AISTATS 2017",
+    summary="average the clients' weights, inside each architecture",
+    exchanges="weights down, weights up",
+    server_keeps="weights",
+    recipe=Recipe(local=Plain(), merge=Mean()),
+)

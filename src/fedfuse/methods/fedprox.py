@@ -1,0 +1,21 @@
+"""FedProx: FedAvg whose clients are held near the weights they received.
+
+Li et al., Federated Optimization in Heterogeneous Networks, MLSys 2020.
+
+    client k minimises F_k(w) + (mu / 2) ||w - x_{t-1}||^2
+"""
+
+from fedfuse.federation import Recipe
+from fedfuse.local import Proximal
+from fedfuse.merge import Mean
+from fedfuse.methods.base import Method
+
+FEDPROX = Method(
+    name="fedprox",
+    title="FedProx",
+    citation="Li et al., MLSys 2020",
+    summary="FedAvg with a proximal term in the clients' loss",
+    exchanges="weights down, weights up",
+    server_keeps="weights",
+    recipe=Recipe(local=Proximal(), merge=Mean()),
+)

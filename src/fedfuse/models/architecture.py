@@ -1,0 +1,50 @@
+"""The parameters of an architecture, and the step from them to a freshly initialised model."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from fedfuse.core.errors import ConfigError
+from fedfuse.core.part import Part
+from fedfuse.core.randomness import Key
+from fedfuse.models.classifier import Classifier
+
+
+class Architecture(Part):
+    """The shape of a network, named by ``arch``; inputs and classes come from the data."""
+
+    arch: str
+
+    @abstractmethod
+    def build(self, input_shape: tuple[int, ...], classes: int) -> Classifier:
+        """A model for one example's shape, initialised from torch's default generator.
+
+        Raises ConfigError if this architecture cannot take such inputs.
+        """
+
+
+def create(architecture: Architecture, input_shape: tuple[int, ...], classes: int, key: Key) -> Classifier:
+    """A model whose initial weights depend on ``key`` alone; torch's own generator is left as it was."""
+    if classes < 1:
+        raise ConfigError(f"{architecture.arch} needs at least 1 class, not {classes}")
+    with key.default_generator():
+        return architecture.build(tuple(input_shape), classes)
+
+
+def require_image(arch: str, input_shape: tuple[int, ...], smallest: int) -> tuple[int, int, int]:
+    """The shape as (channels, height, width), or a refusal that says what ``arch`` needs."""
+    if len(input_shape) == 3 and input_shape[0] >= 1 and min(input_shape[1:]) >= smallest:
+        channels, height, width = input_shape
+        return channels, height, width
+    raise ConfigError(
+        f"{arch} cannot take inputs of shape {input_shape}: "
+        f"it needs images (channels, height, width) of at least {smallest}x{smallest} pixels"
+    )
+
+
+def require_numbers(arch: str, input_shape: tuple[int, ...]) -> None:
+    """Any shape with something in it, or a refusal."""
+    if not input_shape or min(input_shape) < 1:
+        raise ConfigError(
+            f"{arch} cannot take inputs of shape {input_shape}: it needs at least one dimension, and none of size 0"
+        )

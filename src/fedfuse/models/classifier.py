@@ -1,0 +1,39 @@
+"""What every model of fedfuse is: features, then a classifier on top of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from torch import Tensor, nn
+
+
+class Classifier(nn.Module, ABC):
+    """A network cut before its last layer: ``forward(x)`` is ``classifier(features(x))``.
+
+    A subclass sets ``classifier`` (from ``feature_size`` numbers to one logit per class) and defines ``features``.
+    """
+
+    classifier: nn.Module
+    feature_size: int
+
+    @abstractmethod
+    def features(self, x: Tensor) -> Tensor:
+        """The representation of a batch, of shape (batch, ``feature_size``)."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.classifier(self.features(x))
+        return logits
+
+
+class LayeredClassifier(Classifier):
+    """The plain case: layers in a row, then one linear layer."""
+
+    def __init__(self, layers: nn.Sequential, feature_size: int, classes: int) -> None:
+        super().__init__()
+        self.layers = layers
+        self.feature_size = feature_size
+        self.classifier = nn.Linear(feature_size, classes)
+
+    def features(self, x: Tensor) -> Tensor:
+        h: Tensor = self.layers(x)
+        return h

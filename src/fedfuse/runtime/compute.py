@@ -1,0 +1,67 @@
+"""Where arithmetic runs, and with how many threads: fixed, because the thread count can change the last bit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from fedfuse.core.errors import ConfigError
+from fedfuse.core.part import Settings
+
+
+class ComputeSettings(Settings):
+    """Device, threads and memory layout of all training and inference."""
+
+    device: Literal["auto", "cpu", "cuda", "mps"] = Field("auto", description="auto takes cuda, then mps, then cpu")
+    threads: int = Field(1, ge=1, le=1024, description="CPU threads of a client task and of the server's fusion")
+    channels_last: bool = Field(False, description="store images channels-last; faster for ResNets on a CPU")
+
+
+@dataclass(frozen=True)
+class Compute:
+    """A resolved device and the way tensors are laid out on it."""
+
+    device: torch.device
+    threads: int
+    channels_last: bool
+
+    @staticmethod
+    def of(settings: ComputeSettings) -> Compute:
+        return Compute(_resolve(settings.device), settings.threads, settings.channels_last)
+
+    def place(self, model: nn.Module) -> nn.Module:
+        model = model.to(self.device)
+        if self.channels_last:
+            model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        return model
+
+    def inputs(self, batch: Tensor) -> Tensor:
+        batch = batch.to(self.device)
+        if self.channels_last and batch.ndim == 4:
+            batch = batch.contiguous(memory_format=torch.channels_last)
+        return batch
+
+    @contextmanager
+    def fixed_threads(self) -> Iterator[None]:
+        """Run with this compute's thread count and give the caller's back afterwards."""
+        before = torch.get_num_threads()
+        torch.set_num_threads(self.threads)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
+
+
+def _resolve(name: str) -> torch.device:
+    available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    if name == "auto":
+        name = next(device for device, present in available.items() if present)
+    if not available[name]:
+        raise ConfigError(f"compute.device is '{name}', but this machine has no {name} device; use 'auto' or 'cpu'")
+    return torch.device(name)

@@ -1,0 +1,76 @@
+"""Accuracy and loss of a network, or of several networks asked together, on held-out examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from fedfuse.data import Examples, Transform
+from fedfuse.runtime.compute import Compute
+
+
+@dataclass(frozen=True)
+class Score:
+    """Top-1 accuracy in [0, 1] and mean cross-entropy."""
+
+    accuracy: float
+    loss: float
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """Scores predictions on one fixed set of un-augmented examples."""
+
+    examples: Examples
+    transform: Transform
+    compute: Compute
+    batch_size: int
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def score(self, model: nn.Module, batch_statistics: bool = False) -> Score:
+        """Score a network in eval mode, or with the statistics of each test batch if asked to."""
+        with evaluation_mode(model, batch_statistics):
+            return self.score_logits(model)
+
+    @torch.inference_mode()
+    def score_logits(self, predict: Callable[[Tensor], Tensor]) -> Score:
+        """Score anything that turns a batch of inputs into logits (or log-probabilities)."""
+        if not len(self):
+            raise ValueError("nothing to score on")
+        correct, loss = 0, 0.0
+        for inputs, labels in zip(
+            self.examples.inputs.split(self.batch_size), self.examples.labels.split(self.batch_size), strict=True
+        ):
+            logits = predict(self.compute.inputs(self.transform(inputs)))
+            labels = labels.to(logits.device)
+            correct += int((logits.argmax(dim=1) == labels).sum())
+            loss += float(F.cross_entropy(logits.double(), labels, reduction="sum"))
+        return Score(correct / len(self), loss / len(self))
+
+
+@contextmanager
+def evaluation_mode(model: nn.Module, batch_statistics: bool = False) -> Iterator[None]:
+    """Put a network into eval mode inside the block, and back into the mode it had.
+
+    With ``batch_statistics`` the norm layers normalise by each batch, and their running statistics are
+    put back afterwards, so that looking at a model never changes it.
+    """
+    was_training = model.training
+    model.eval()
+    norms = [layer for layer in model.modules() if isinstance(layer, nn.modules.batchnorm._BatchNorm)]
+    saved = [(buffer, buffer.clone()) for layer in norms for buffer in layer.buffers()] if batch_statistics else []
+    for layer in norms:
+        layer.train(batch_statistics)
+    try:
+        yield
+    finally:
+        for buffer, value in saved:
+            buffer.copy_(value)
+        model.train(was_training)

@@ -1,0 +1,39 @@
+"""Optimisers that a client's training and the server's distillation can name."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import torch
+from pydantic import Field
+from torch import nn
+
+from fedfuse.core.part import Part
+
+
+class Sgd(Part):
+    """Stochastic gradient descent."""
+
+    kind: Literal["sgd"] = "sgd"
+    learning_rate: float = Field(0.1, gt=0)
+    momentum: float = Field(0.0, ge=0, lt=1)
+    weight_decay: float = Field(0.0, ge=0)
+
+    def build(self, model: nn.Module) -> torch.optim.Optimizer:
+        return torch.optim.SGD(
+            model.parameters(), lr=self.learning_rate, momentum=self.momentum, weight_decay=self.weight_decay
+        )
+
+
+class Adam(Part):
+    """Adam with torch's default moments."""
+
+    kind: Literal["adam"] = "adam"
+    learning_rate: float = Field(1e-3, gt=0)
+    weight_decay: float = Field(0.0, ge=0)
+
+    def build(self, model: nn.Module) -> torch.optim.Optimizer:
+        return torch.optim.Adam(model.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay)
+
+
+AnyOptimizer = Annotated[Sgd | Adam, Field(discriminator="kind")]

@@ -1,0 +1,163 @@
+"""The laws every architecture keeps."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from pydantic import TypeAdapter, ValidationError
+
+from fedfuse.core.errors import ConfigError
+from fedfuse.core.randomness import Key
+from fedfuse.core.weights import Weights
+from fedfuse.models import ARCHITECTURES, AnyArchitecture, Architecture, Cnn, CnnDeep, ConvNet, Mlp, ResNet, create
+
+SMALL = {"mlp": (5,), "convnet": (3, 18, 20)}
+DIGITS = (1, 8, 8)
+VARIANTS: list[Architecture] = [listed.config(arch=name) for name, listed in ARCHITECTURES.items()] + [
+    Mlp(hidden=()),
+    Cnn(arch="cnn1", channels=3),
+    CnnDeep(channels=(2, 3)),
+    ConvNet(extra_layers=2),
+    ResNet(arch="resnet8", norm="group"),
+    ResNet(arch="resnet8", norm="none"),
+    ResNet(arch="resnet8", norm="none", shortcut="pad", initialisation="xavier", width=5),
+]
+
+
+def shape_for(architecture: Architecture) -> tuple[int, ...]:
+    return SMALL.get(architecture.arch, DIGITS)
+
+
+@pytest.fixture(params=VARIANTS, ids=lambda a: f"{a.arch}-{len(a.model_fields_set)}")
+def architecture(request: pytest.FixtureRequest) -> Architecture:
+    result: Architecture = request.param
+    return result
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_forward_is_the_classifier_of_the_features(architecture: Architecture, training: bool) -> None:
+    shape = shape_for(architecture)
+    model = create(architecture, shape, 7, Key(0)).train(training)
+    x = torch.randn(3, *shape, generator=Key(1).torch())
+    with torch.no_grad():
+        features = model.features(x)
+        logits = model(x)
+    assert features.shape == (3, model.feature_size)
+    assert logits.shape == (3, 7)
+    assert torch.isfinite(logits).all()
+    assert torch.equal(model.classifier(features), logits)
+
+
+def test_the_key_alone_decides_the_initial_weights(architecture: Architecture) -> None:
+    shape = shape_for(architecture)
+
+    def initial(key: Key) -> Weights:
+        return Weights.of(create(architecture, shape, 3, key))
+
+    first = initial(Key(0, ("init",)))
+    torch.rand(5)
+    before = torch.get_rng_state()
+    assert initial(Key(0, ("init",))).equals(first)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert not initial(Key(1, ("init",))).equals(first)
+
+
+def test_every_parameter_gets_a_gradient(architecture: Architecture) -> None:
+    shape = shape_for(architecture)
+    model = create(architecture, shape, 3, Key(0))
+    model(torch.randn(4, *shape, generator=Key(1).torch())).logsumexp(1).sum().backward()
+    assert [name for name, p in model.named_parameters() if p.grad is None] == []
+
+
+def test_a_config_survives_json(architecture: Architecture) -> None:
+    adapter: TypeAdapter[Architecture] = TypeAdapter(AnyArchitecture)
+    assert adapter.validate_json(adapter.dump_json(architecture)) == architecture
+
+
+def test_the_listing_names_exactly_what_a_config_accepts() -> None:
+    schema = TypeAdapter(AnyArchitecture).json_schema()
+    assert set(schema["discriminator"]["mapping"]) == set(ARCHITECTURES)
+    assert all(listed.description and "\n" not in listed.description for listed in ARCHITECTURES.values())
+
+
+@pytest.mark.parametrize(
+    ("architecture", "shape", "sentence"),
+    [
+        (
+            ResNet(arch="resnet8"),
+            (2,),
+            "resnet8 cannot take inputs of shape (2,): "
+            "it needs images (channels, height, width) of at least 1x1 pixels",
+        ),
+        (
+            ConvNet(),
+            (3, 8, 8),
+            "convnet cannot take inputs of shape (3, 8, 8): "
+            "it needs images (channels, height, width) of at least 18x18 pixels",
+        ),
+        (
+            Cnn(arch="cnn2"),
+            (28, 28),
+            "cnn2 cannot take inputs of shape (28, 28): "
+            "it needs images (channels, height, width) of at least 4x4 pixels",
+        ),
+        (
+            CnnDeep(),
+            (1, 3, 28),
+            "cnn_deep cannot take inputs of shape (1, 3, 28): "
+            "it needs images (channels, height, width) of at least 4x4 pixels",
+        ),
+        (
+            Mlp(),
+            (3, 0),
+            "mlp cannot take inputs of shape (3, 0): it needs at least one dimension, and none of size 0",
+        ),
+        (Mlp(), (), "mlp cannot take inputs of shape (): it needs at least one dimension, and none of size 0"),
+    ],
+)
+def test_wrong_inputs_are_refused_in_one_sentence(
+    architecture: Architecture, shape: tuple[int, ...], sentence: str
+) -> None:
+    with pytest.raises(ConfigError) as refusal:
+        create(architecture, shape, 10, Key(0))
+    assert str(refusal.value) == sentence
+
+
+@pytest.mark.parametrize(("architecture", "smallest"), [(Cnn(arch="cnn1"), 4), (CnnDeep(), 4), (ConvNet(), 18)])
+def test_the_stated_smallest_image_is_the_smallest(architecture: Architecture, smallest: int) -> None:
+    model = create(architecture, (2, smallest, smallest), 3, Key(0))
+    assert model(torch.zeros(2, 2, smallest, smallest)).shape == (2, 3)
+    with pytest.raises(ConfigError):
+        create(architecture, (2, smallest, smallest - 1), 3, Key(0))
+    if isinstance(architecture, ConvNet):
+        with pytest.raises(RuntimeError):
+            model.features(torch.zeros(2, 2, smallest, smallest - 1))
+
+
+@pytest.mark.parametrize("side", [19, 21, 28, 33])
+@pytest.mark.parametrize("architecture", [Cnn(arch="cnn3"), CnnDeep(), ConvNet(), ResNet(arch="resnet8")])
+def test_sides_that_do_not_divide_evenly(architecture: Architecture, side: int) -> None:
+    model = create(architecture, (1, side, side + 1), 3, Key(0))
+    assert model(torch.zeros(2, 1, side, side + 1)).shape == (2, 3)
+
+
+def test_no_classes() -> None:
+    with pytest.raises(ConfigError, match="mlp needs at least 1 class, not 0"):
+        create(Mlp(), (2,), 0, Key(0))
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"arch": "mlp", "hidden": (0,)},
+        {"arch": "cnn1", "channels": 0},
+        {"arch": "cnn_deep", "channels": (8,)},
+        {"arch": "convnet", "extra_layers": -1},
+        {"arch": "resnet8", "width": 0},
+        {"arch": "resnet9"},
+        {"arch": "mlp", "width": 3},
+    ],
+)
+def test_fields_out_of_range(config: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        TypeAdapter(AnyArchitecture).validate_python(config)
