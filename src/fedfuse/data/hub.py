@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 from fedfuse.core.errors import DataError, MissingExtraError
 from fedfuse.data.cache import cached
@@ -34,14 +38,30 @@ def _load(name: str) -> Any:
         import datasets
     except ImportError as error:
         raise MissingExtraError(f"data.name = hf:{name}", "hub") from error
+    if not Path(name).is_dir() and not _network_may_answer():
+        raise DataError(
+            f"hf:{name} is not a local folder and the Hugging Face hub cannot be reached; "
+            "connect to a network, or set HF_HUB_OFFLINE=1 if it was downloaded before"
+        )
     try:
-        loaded = datasets.load_dataset(name)
-    except Exception as error:  # the package raises its own, requests', httpx's and the file system's errors
+        return datasets.load_dataset(name)
+    except Exception as error:  # the package raises its own, its HTTP client's and the file system's errors
         raise DataError(
             f"hf:{name} could not be loaded ({_first_line(error)}); "
             "check the name and the network, or give a local folder of parquet files"
         ) from error
-    return loaded
+
+
+def _network_may_answer() -> bool:
+    """False only when it surely does not, because the package itself tries for half a minute before it says so."""
+    if os.environ.get("HF_HUB_OFFLINE") or os.environ.get("HF_DATASETS_OFFLINE") or getproxies():
+        return True
+    host = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co")).hostname
+    try:
+        socket.getaddrinfo(host, 443)
+    except OSError:
+        return False
+    return True
 
 
 def _contents(split: Any, reading: Reading, where: str) -> Contents:

@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+import numpy as np
+
+from fedfuse.data.measure import measure
+
+from .samples import random_images
+
+
+def test_images_are_measured_as_if_all_pixels_were_floats() -> None:
+    images = random_images(5000, side=3)
+    constants = measure(images)
+    np.testing.assert_allclose(constants.mean, (images / 255).mean(axis=(0, 2, 3)))
+    np.testing.assert_allclose(constants.std, (images / 255).std(axis=(0, 2, 3)))
+
+
+def test_a_feature_that_never_varies_keeps_its_scale() -> None:
+    assert measure(np.array([[1.0, 5.0], [3.0, 5.0]], np.float32)).std == (1.0, 1.0)

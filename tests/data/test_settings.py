@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from fedfuse.data import DataSettings
+
+
+@pytest.mark.parametrize("value", [0, 1, 5000, 0.0, 0.25, 0.999])
+def test_shares_and_counts_keep_their_type(value: float) -> None:
+    kept = DataSettings(name="digits", public=value).public
+    assert kept == value
+    assert type(kept) is type(value)
+
+
+@pytest.mark.parametrize("value", [True, False, 1.0, 1.5, -1, -0.1, "0.1", None, float("nan")])
+def test_what_is_neither_share_nor_count_is_refused(value: Any) -> None:
+    with pytest.raises(ValidationError):
+        DataSettings(name="digits", validation=value)
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"name": "cifar"}, "unknown dataset 'cifar'"),
+        ({"name": "hf:"}, "unknown dataset"),
+        ({"name": "npz"}, "data.path must say where"),
+        ({"name": "mnist", "examples": 5}, "data.examples has no meaning for data.name = mnist"),
+        ({"name": "blobs", "resize": 5}, "data.resize has no meaning"),
+        ({"name": "blobs", "augment": ["flip"]}, "data.augment has no meaning"),
+        ({"name": "mnist", "label_column": "y"}, "data.label_column has no meaning"),
+        ({"name": "hf:a/b", "path": "c"}, "data.path has no meaning"),
+        ({"name": "digits", "augment": ["flip", "flip"]}, "twice"),
+        ({"name": "digits", "colour": True}, "colour"),
+    ],
+)
+def test_mistakes_are_named(values: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValidationError, match=sentence):
+        DataSettings.model_validate(values)
+
+
+def test_every_field_is_described_in_the_schema_and_survives_json() -> None:
+    assert all("description" in field for field in DataSettings.model_json_schema()["properties"].values())
+    settings = DataSettings(name="digits", test=100, validation=0.2, augment=("flip",))
+    assert DataSettings.model_validate_json(settings.model_dump_json()) == settings
