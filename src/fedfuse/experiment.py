@@ -86,10 +86,15 @@ class Experiment:
     ) -> RunResult:
         """Run to the end, writing a run folder; with ``resume``, go on where a former process stopped."""
         folder = RunFolder(Path(out) if out is not None else self.default_folder)
+        self.prepare(folder, resume, overwrite)
+        with folder.locked():
+            return _Run(self.config, folder, listeners).finish()
+
+    def prepare(self, folder: RunFolder, resume: bool = False, overwrite: bool = False) -> None:
+        """Make the folder this experiment's, with its complete config in it, or say why that cannot be."""
         folder.create()
         with folder.locked():
             self._claim(folder, resume, overwrite)
-            return _Run(self.config, folder, listeners).finish()
 
     def _claim(self, folder: RunFolder, resume: bool, overwrite: bool) -> None:
         if folder.holds_a_run():
@@ -156,7 +161,7 @@ class _Run:
             save_model(self.folder.final_weights(name), config.models[name], bank.input_shape, bank.classes, weights)
         about = {"name": config.name, "method": config.method.name, "seed": config.seed, **built.facts}
         summary = summarise(server, about, config.evaluation.target_accuracy)
-        draw_run(self.folder.pictures, summary, server.history, built.partition)
+        draw_run(self.folder.pictures, server.history, built.partition, config.evaluation.target_accuracy)
         self.log.emit("run_finished", seconds=summary["seconds"])
         self.folder.write_summary(summary)  # last: its presence means that the run is complete
         return RunResult(self.folder, summary, server.history)
@@ -186,9 +191,7 @@ def build(config: ExperimentConfig, log: EventLog) -> Built:
         bank.layout(prototype)  # builds the network once, so that an impossible one is refused now
     source = _source(config, splits, transform, compute, key.child("source"))
     _check_needs(config, splits)
-    clients = Clients(
-        Holdings(splits.train, assignment), transform, bank, config.recipe.local, config.training, key
-    )
+    clients = Clients(Holdings(splits.train, assignment), transform, bank, config.recipe.local, config.training, key)
 
     def evaluator(examples: Any) -> Evaluator:
         return Evaluator(examples, transform, compute, config.evaluation.batch_size)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,9 @@ def _assign(node: Raw, keys: Sequence[str], value: Any, assignment: str) -> None
             node[key] = as_mapping(node[key])
         child = node.setdefault(key, {})
         if not isinstance(child, dict):
-            raise ConfigError(f"--set {assignment}: '{'.'.join(keys[: depth + 1])}' is {child!r} and has no keys below it")
+            raise ConfigError(
+                f"--set {assignment}: '{'.'.join(keys[: depth + 1])}' is {child!r} and has no keys below it"
+            )
         node = child
     node[keys[-1]] = value
 
@@ -73,13 +75,13 @@ def _assign(node: Raw, keys: Sequence[str], value: Any, assignment: str) -> None
 class _StrictLoader(yaml.SafeLoader):
     """YAML that refuses a key written twice, instead of silently keeping the last one."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Raw:
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen = set()
         for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)  # type: ignore[no-untyped-call]
+            key = self.construct_object(key_node, deep=True)
             if key in seen:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"the key '{key}' is written twice", key_node.start_mark
                 )
             seen.add(key)
-        return super().construct_mapping(node, deep)  # type: ignore[no-any-return]
+        return super().construct_mapping(node, deep)

@@ -106,7 +106,11 @@ def overlay(base: Raw, changes: Mapping[str, Any]) -> Raw:
     result = dict(base)
     for key, value in changes.items():
         old = result.get(key)
-        if isinstance(old, dict) and isinstance(value, Mapping) and value.get("kind", old.get("kind")) == old.get("kind"):
+        if (
+            isinstance(old, dict)
+            and isinstance(value, Mapping)
+            and value.get("kind", old.get("kind")) == old.get("kind")
+        ):
             result[key] = overlay(old, value)
         else:
             result[key] = value

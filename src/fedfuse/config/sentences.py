@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from fedfuse.core.errors import suggest
@@ -19,7 +19,9 @@ def sentence(error: Mapping[str, Any], raw: Any) -> str:
         return f"{at}{context['error']}"
     if error["type"] == "union_tag_invalid":
         known = [tag.strip().strip("'") for tag in str(context["expected_tags"]).split(",")]
-        return f"{at}unknown {context['discriminator'].strip(chr(39))} '{context['tag']}'{suggest(context['tag'], known)}"
+        return (
+            f"{at}unknown {context['discriminator'].strip(chr(39))} '{context['tag']}'{suggest(context['tag'], known)}"
+        )
     if error["type"] == "union_tag_not_found":
         return f"{at}{context['discriminator']} is missing".replace("'", "")
     if error["type"] == "literal_error":
@@ -30,16 +32,14 @@ def sentence(error: Mapping[str, Any], raw: Any) -> str:
 
 def _address(error: Mapping[str, Any], raw: Any) -> list[str]:
     """The error's location in the user's own words: without the union tags that pydantic puts between keys."""
-    address, node, location = [], raw, error["loc"]
-    for index, step in enumerate(location):
-        last = index == len(location) - 1
-        if isinstance(node, Mapping) and step in node:
+    address, node = [], raw
+    for step in error["loc"]:
+        keys = range(len(node)) if isinstance(node, list | tuple) else node if isinstance(node, Mapping) else ()
+        if step in keys:
+            address.append(str(step))
             node = node[step]
-        elif isinstance(node, Sequence) and isinstance(step, int) and step < len(node):
-            node = node[step]
-        elif not (last and error["type"] == "missing"):
-            continue
-        address.append(str(step))
+    if error["type"] == "missing":
+        address.append(str(error["loc"][-1]))
     return address
 
 

@@ -14,7 +14,7 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
     try:
         write(temporary)
         _flush(temporary)
-        os.replace(temporary, path)
+        temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
     _flush(path.parent)

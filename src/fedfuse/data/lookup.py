@@ -24,6 +24,11 @@ def read_known(card: Card, folder: Path | None, reading: Reading) -> Found:
     raise DataError(_how_to_get(card, places))
 
 
+def is_at_hand(card: Card) -> bool:
+    """Whether the dataset can be read without a path and without a network."""
+    return not card.layouts or any(_present(card, folder) for folder in _data_folders())
+
+
 def _data_folders() -> list[Path]:
     chosen = os.environ.get("FEDFUSE_DATA")
     return [Path(chosen).expanduser()] if chosen else []

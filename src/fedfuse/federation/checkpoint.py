@@ -60,7 +60,7 @@ def write_safetensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[
 
 
 def read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    with safe_open(path, framework="pt") as file:  # type: ignore[no-untyped-call]
+    with safe_open(path, framework="pt") as file:
         about = json.loads(file.metadata()["fedfuse"])
         return {name: file.get_tensor(name) for name in file.keys()}, about  # noqa: SIM118 - not a mapping
 

@@ -89,7 +89,9 @@ class RunFolder:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise RunFolderError(f"{self.path} is in use by another run; wait for it or choose another --out") from None
+                raise RunFolderError(
+                    f"{self.path} is in use by another run; wait for it or choose another --out"
+                ) from None
             yield
         finally:
             os.close(descriptor)

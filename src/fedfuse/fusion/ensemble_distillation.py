@@ -34,7 +34,9 @@ class EnsembleDistillation(Fuse):
 
     kind: Literal["ensemble_distillation"] = "ensemble_distillation"
     target: Target = "mean_logits"
-    start: Literal["average", "previous"] = Field("average", description="weights a student starts from (FedDF Table 5)")
+    start: Literal["average", "previous"] = Field(
+        "average", description="weights a student starts from (FedDF Table 5)"
+    )
     views: Literal["fixed", "augmented"] = Field(
         "fixed", description="fixed: teachers answer once per input; augmented: afresh at every step, as FedDF's code"
     )
@@ -82,7 +84,7 @@ def _fresh(source: Source, ensemble: Ensemble, where: Tensor, key: Key) -> tuple
 
 
 def _report(distilled: Distilled) -> dict[str, float]:
-    report = {"steps": distilled.steps, "best_step": distilled.best_step}
+    report: dict[str, float] = {"steps": distilled.steps, "best_step": distilled.best_step}
     if distilled.validation_accuracy is not None:
         return {**report, "validation_accuracy": distilled.validation_accuracy}
     return report

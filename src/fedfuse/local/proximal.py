@@ -1,6 +1,6 @@
 """The proximal term of FedProx (Li et al., 2020).
 
-    minimise F_k(w) + (mu / 2) ||w - x_{t-1}||^2,   i.e.   gradient += mu (w - x_{t-1})
+minimise F_k(w) + (mu / 2) ||w - x_{t-1}||^2,   i.e.   gradient += mu (w - x_{t-1})
 """
 
 from __future__ import annotations

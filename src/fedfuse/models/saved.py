@@ -29,7 +29,7 @@ def save_model(
 def load_model(path: str | Path) -> Classifier:
     """Rebuild a saved model, in eval mode."""
     try:
-        with safe_open(path, framework="pt") as file:  # type: ignore[no-untyped-call]
+        with safe_open(path, framework="pt") as file:
             about = json.loads(file.metadata()["fedfuse"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
         architecture: Architecture = TypeAdapter(AnyArchitecture).validate_python(about["architecture"])

@@ -7,7 +7,9 @@ from importlib.resources import files
 
 def names() -> list[str]:
     """The presets, in alphabetical order."""
-    return sorted(entry.name.removesuffix(".yaml") for entry in files(__name__).iterdir() if entry.name.endswith(".yaml"))
+    return sorted(
+        entry.name.removesuffix(".yaml") for entry in files(__name__).iterdir() if entry.name.endswith(".yaml")
+    )
 
 
 def text(name: str) -> str:

@@ -1,5 +1,24 @@
-"""Pictures and tables of runs."""
+"""Pictures of runs: accuracy curves, partitions, comparisons of methods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from fedfuse.data import PartitionReport
+from fedfuse.federation import RoundRecord
+from fedfuse.report.comparison import draw_comparison
+from fedfuse.report.curves import draw_curves
+from fedfuse.report.partition import draw_partition
+
+__all__ = ["draw_comparison", "draw_curves", "draw_partition", "draw_run"]
 
 
-def draw_run(*args, **kw):
-    pass
+def draw_run(
+    folder: Path, history: Sequence[RoundRecord], partition: PartitionReport, target: float | None
+) -> list[Path]:
+    """Write the pictures of one run into ``folder`` and return their paths."""
+    accuracy, shares = folder / "accuracy.png", folder / "partition.png"
+    draw_curves(accuracy, history, target)
+    draw_partition(shares, partition)
+    return [accuracy, shares]

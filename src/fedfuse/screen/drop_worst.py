@@ -45,7 +45,7 @@ class DropWorst(Screen):
         others = sorted(accuracy.values())[:-1]
         if len(others) < 2 or self.outlier_deviations is None:
             return list(teachers)
-        floor = statistics.fmean(others) - self.outlier_deviations * statistics.pstdev(others)
+        floor = statistics.mean(others) - self.outlier_deviations * statistics.pstdev(others)
         return [u for u in teachers if accuracy[u.client] >= floor]
 
 

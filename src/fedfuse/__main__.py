@@ -1,0 +1,5 @@
+"""``python -m fedfuse``."""
+
+from fedfuse.cli import main
+
+main()

@@ -1,0 +1,240 @@
+"""The commands, and the one place where an error becomes a sentence and an exit code."""
+
+from __future__ import annotations
+
+import errno
+import json
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import click
+import typer
+from rich.console import Console
+
+import fedfuse
+from fedfuse.core.errors import ConfigError, FedfuseError, unknown
+
+FAILURE = 2
+console = Console()
+errors = Console(stderr=True)
+app = typer.Typer(
+    name="fedfuse",
+    help="Federated learning by distillation: fuse what many parties learnt into one model per architecture.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Assignments = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="change a key, e.g. federation.rounds=20")
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace runs that are already there")]
+
+
+def main() -> None:
+    """Run the command line; mistakes end with one sentence and exit code 2."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        code = app(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        code = _fail("interrupted")
+    except FedfuseError as error:
+        code = _fail(str(error))
+    except OSError as error:
+        code = _fail(_disk_sentence(error))
+    sys.exit(code or 0)
+
+
+@app.callback(invoke_without_command=True)
+def _options(version: Annotated[bool, typer.Option("--version", help="print the version and exit")] = False) -> None:
+    if version:
+        console.print(f"fedfuse {fedfuse.__version__}", highlight=False)
+        raise typer.Exit
+
+
+@app.command()
+def run(
+    experiment: Annotated[str, typer.Argument(metavar="FILE_OR_PRESET", help="YAML file, preset or run folder")],
+    assignments: Assignments = None,
+    resume: Annotated[bool, typer.Option("--resume", help="go on with an interrupted run")] = False,
+    out: Annotated[Path | None, typer.Option(help="run folder (default: runs/NAME-METHOD-seedN)")] = None,
+    overwrite: Overwrite = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="print nothing but errors")] = False,
+) -> None:
+    """Run one experiment."""
+    from fedfuse.cli.progress import RunProgress
+    from fedfuse.cli.tables import size, summary_table
+    from fedfuse.experiment import Experiment
+
+    loaded = Experiment.load(experiment, assignments or ())
+    folder = _run_folder(experiment, out, resume) or loaded.default_folder
+    config = loaded.config
+    with RunProgress(Console(quiet=quiet)) as progress:
+        progress.begin(f"{config.name} {config.method.name} seed {config.seed}", config.federation.rounds)
+        try:
+            result = loaded.run(folder, resume, overwrite, (progress,))
+        except KeyboardInterrupt:
+            _interrupted(f"fedfuse run {folder} --resume")
+    if not quiet:
+        summary = result.summary
+        console.print(summary_table(summary))
+        traffic = f"{size(summary['bytes_up'])} up, {size(summary['bytes_down'])} down, {summary['seconds']:.1f} s"
+        console.print(
+            f"{traffic}\nrun folder  {folder}\npicture     {result.folder.pictures / 'accuracy.png'}", highlight=False
+        )
+
+
+@app.command()
+def compare(
+    experiments: Annotated[list[str], typer.Argument(metavar="FILE...", help="YAML files or presets")],
+    methods: Annotated[str, typer.Option(help="methods, separated by commas (default: the file's own)")] = "",
+    seeds: Annotated[str, typer.Option(help="seeds, separated by commas")] = "0",
+    assignments: Assignments = None,
+    out: Annotated[Path | None, typer.Option(help="folder for all runs (default: runs/compare-NAME)")] = None,
+    overwrite: Overwrite = False,
+    jobs: Annotated[int, typer.Option(min=1, help="runs at the same time, each in its own process")] = 1,
+) -> None:
+    """Run methods and seeds side by side. Runs that are there are kept, unfinished ones go on."""
+    from fedfuse.cli.batch import run_all
+    from fedfuse.cli.tables import comparison_table
+    from fedfuse.comparison import conclude, plan
+
+    cells = plan(experiments, _words(methods), _numbers(seeds), assignments or (), out)
+    try:
+        results = run_all(cells, jobs, overwrite, console)
+    except KeyboardInterrupt:
+        _interrupted("the same command")
+    folder = cells[0].folder.path.parent
+    comparison = conclude(cells, results, folder)
+    console.print(comparison_table(comparison))
+    console.print(f"run folders {folder}\npicture     {comparison.picture}", highlight=False)
+
+
+@app.command()
+def methods(name: Annotated[str | None, typer.Argument(help="show one method's recipe")] = None) -> None:
+    """List the methods, or show one's parts with their defaults."""
+    import yaml
+
+    from fedfuse.cli.tables import table
+    from fedfuse.methods import METHODS
+
+    if name is None:
+        rows = table("name", "what it does", "public inputs", "citation")
+        for method in METHODS.values():
+            needs = "needed" if method.needs_source else "-"
+            rows.add_row(method.name, method.summary, needs, method.citation)
+        console.print(rows)
+        console.print(
+            "fedfuse methods NAME shows what it exchanges, its parts and all their defaults.", highlight=False
+        )
+        return
+    if name not in METHODS:
+        raise ConfigError(unknown("method", name, METHODS))
+    method = METHODS[name]
+    about = (
+        f"# {method.title} ({method.citation}): {method.summary}\n"
+        f"# exchanges {method.exchanges}; server keeps {method.server_keeps}"
+    )
+    console.print(about, highlight=False, soft_wrap=True)
+    recipe = {"method": {"name": name, **method.recipe.model_dump(mode="json")}}
+    console.print(yaml.safe_dump(recipe, sort_keys=False), highlight=False, soft_wrap=True, end="")
+
+
+@app.command()
+def datasets() -> None:
+    """List the datasets known by name."""
+    from fedfuse.cli.tables import table
+    from fedfuse.data import CATALOGUE
+    from fedfuse.data.lookup import is_at_hand
+
+    rows = table("name", "what it is", "input", "classes", "at hand", "licence", numbers=("classes",))
+    for name, card in CATALOGUE.items():
+        here = "yes" if is_at_hand(card) else "no"
+        rows.add_row(name, card.title, "x".join(map(str, card.shape)), str(card.classes), here, card.licence)
+    console.print(rows)
+    console.print(
+        "Files are looked for in data.path, then in the folder FEDFUSE_DATA, then on the Hugging Face hub. "
+        "Own data: name parquet, npz or images with a path, or hf:NAME.",
+        highlight=False,
+    )
+
+
+@app.command()
+def models() -> None:
+    """List the architectures."""
+    from fedfuse.cli.tables import table
+    from fedfuse.core.randomness import Key
+    from fedfuse.models import ARCHITECTURES, create, parameter_count
+
+    rows = table("arch", "what it is", "parameters", numbers=("parameters",))
+    for name, listed in ARCHITECTURES.items():
+        model = create(listed.config(arch=name), (3, 32, 32), 10, Key(0))
+        rows.add_row(name, listed.description, f"{parameter_count(model):,}")
+    console.print(rows)
+    console.print("Parameters are for 3x32x32 inputs, 10 classes and the defaults.", highlight=False)
+
+
+@app.command()
+def presets(name: Annotated[str | None, typer.Argument(help="print this preset to start from")] = None) -> None:
+    """List the experiment files inside the package, or print one."""
+    from fedfuse import presets as shipped
+    from fedfuse.cli.tables import table
+
+    if name is None:
+        rows = table("name", "what it is")
+        for preset in shipped.names():
+            rows.add_row(preset, shipped.description(preset))
+        console.print(rows)
+        return
+    if name not in shipped.names():
+        raise ConfigError(unknown("preset", name, shipped.names()))
+    sys.stdout.write(shipped.text(name))
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON schema of an experiment file."""
+    from fedfuse.config import json_schema
+
+    sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")
+
+
+def _run_folder(experiment: str, out: Path | None, resume: bool) -> Path | None:
+    """``fedfuse run FOLDER --resume`` means that folder."""
+    return Path(experiment) if out is None and resume and Path(experiment).is_dir() else out
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        numbers = [int(word) for word in _words(text)]
+    except ValueError:
+        raise ConfigError(f"--seeds {text}: write whole numbers separated by commas, for example 0,1,2") from None
+    if not numbers or len(set(numbers)) < len(numbers):
+        raise ConfigError(f"--seeds {text}: write different whole numbers separated by commas, for example 0,1,2")
+    return numbers
+
+
+def _interrupted(command: str) -> NoReturn:
+    raise FedfuseError(f"interrupted; finished rounds are kept, go on with: {command}") from None
+
+
+def _disk_sentence(error: OSError) -> str:
+    where = f" ({error.filename})" if error.filename else ""
+    if error.errno == errno.ENOSPC:
+        return f"the disk is full{where}; finished rounds are kept, free some space and go on with --resume"
+    return f"{error.strerror or error}{where}"
+
+
+def _fail(sentence: str) -> int:
+    errors.print(f"fedfuse: {sentence}", style="red", markup=False, highlight=False, soft_wrap=True)
+    return FAILURE

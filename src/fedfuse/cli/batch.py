@@ -1,0 +1,80 @@
+"""Many runs, one after another in this process or several at a time in processes of their own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from fedfuse.cli.progress import RunProgress
+from fedfuse.comparison import Cell
+from fedfuse.core.errors import FedfuseError
+from fedfuse.experiment import RunResult
+
+POLL_SECONDS = 0.2
+
+
+def run_all(cells: Sequence[Cell], jobs: int, overwrite: bool, console: Console) -> list[RunResult]:
+    """The results of all cells, in their order."""
+    if jobs > 1:
+        _run_processes(cells, jobs, overwrite, console)
+        overwrite = False  # they are complete now, and only read below
+    with RunProgress(console, len(cells)) as progress:
+        return [_run(cell, overwrite, progress) for cell in cells]
+
+
+def _run(cell: Cell, overwrite: bool, progress: RunProgress) -> RunResult:
+    progress.begin(cell.label, cell.experiment.config.federation.rounds)
+    result = cell.experiment.run(cell.folder.path, resume=not overwrite, overwrite=overwrite, listeners=(progress,))
+    progress.end()
+    return result
+
+
+def _run_processes(cells: Sequence[Cell], jobs: int, overwrite: bool, console: Console) -> None:
+    """Prepare every folder, then let ``jobs`` processes at a time each finish one."""
+    for cell in cells:
+        cell.experiment.prepare(cell.folder, resume=not overwrite, overwrite=overwrite)
+    waiting, running = list(cells), dict[int, tuple[Cell, subprocess.Popen[str]]]()
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=28), MofNCompleteColumn(), TimeElapsedColumn())
+    try:
+        with Progress(*columns, console=console, transient=True) as bars:
+            tasks = {id(c): bars.add_task(c.label, total=c.experiment.config.federation.rounds) for c in cells}
+            while waiting or running:
+                while waiting and len(running) < jobs:
+                    cell = waiting.pop(0)
+                    running[id(cell)] = (cell, _start(cell))
+                time.sleep(POLL_SECONDS)
+                for identity, (cell, process) in list(running.items()):
+                    bars.update(tasks[identity], completed=_finished_rounds(cell))
+                    if process.poll() is not None:
+                        del running[identity]
+                        _check(cell, process)
+                        if not console.is_terminal:
+                            console.print(f"{cell.label}: finished", highlight=False)
+    finally:
+        for _, process in running.values():
+            process.terminate()
+        for _, process in running.values():
+            process.wait()
+
+
+def _start(cell: Cell) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "fedfuse", "run", str(cell.folder.path), "--resume", "--quiet"]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def _finished_rounds(cell: Cell) -> int:
+    if not cell.folder.events.exists():
+        return 0
+    with cell.folder.events.open(encoding="utf-8") as lines:
+        return sum('"event": "round_finished"' in line for line in lines)
+
+
+def _check(cell: Cell, process: subprocess.Popen[str]) -> None:
+    message = process.stderr.read().strip() if process.stderr else ""
+    if process.returncode != 0:
+        raise FedfuseError(f"{cell.label}: {message.removeprefix('fedfuse: ') or f'ended with {process.returncode}'}")

@@ -1,0 +1,157 @@
+"""Who holds what: clients by classes, a bubble's area is the number of examples (as in figure 2 of FedDF)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
+from matplotlib.figure import Figure
+
+from fedfuse.data import PartitionReport
+from fedfuse.report.style import (
+    COLOURS,
+    GRAY,
+    INK,
+    SMALL_SIZE,
+    TEXT_SIZE,
+    clean,
+    new_figure,
+    save,
+    set_title,
+)
+
+Counts = npt.NDArray[np.int64]
+
+CELL = 0.27  # inches per client and class, as long as the limits below allow it
+WIDTHS, HEIGHTS = (8.0, 16.0), (5.4, 14.0)
+MARGIN_WIDTH, MARGIN_HEIGHT = 2.0, 2.2
+BARS_HEIGHT = 0.9
+MOST_TICKS = 25
+MOST_DIGITS = 84  # that the labels of all bars may have together without touching
+LEAST_DIAMETER = 3.0  # points; below it the largest bubble would be a speck
+FULL_QUANTILE, LARGEST_OVER_FULL = 0.98, 4.0
+FILLED = 0.94  # of a cell's width, so that two full bubbles do not touch
+
+
+def draw_partition(path: Path, report: PartitionReport) -> None:
+    """Write the shares of all clients as a PNG: classes as bubbles, sizes as bars."""
+    save(partition_figure(report), path)
+
+
+def partition_figure(report: PartitionReport) -> Figure:
+    """The picture of :func:`draw_partition`: bars above, bubbles below."""
+    counts = class_counts(report)
+    width, height = (
+        float(np.clip(CELL * number + margin, *limits))
+        for number, margin, limits in zip(counts.shape, (MARGIN_WIDTH, MARGIN_HEIGHT), (WIDTHS, HEIGHTS), strict=True)
+    )
+    figure = new_figure(width, height)
+    ratios = (BARS_HEIGHT, height - MARGIN_HEIGHT)
+    bars, bubbles = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": ratios})
+    set_title(bars, describe(report))
+    _draw_sizes(bars, [client.size for client in report.clients])
+    _draw_bubbles(figure, bubbles, counts)
+    return figure
+
+
+def class_counts(report: PartitionReport) -> Counts:
+    """Examples by client and class."""
+    classes = max((len(client.class_counts) for client in report.clients), default=0)
+    counts = np.zeros((len(report.clients), classes), dtype=np.int64)
+    for row, client in zip(counts, report.clients, strict=True):
+        row[: len(client.class_counts)] = client.class_counts
+    return counts
+
+
+def describe(report: PartitionReport) -> str:
+    """One line about the partition, with its settings by their names in the config."""
+    settings = ", ".join(
+        f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in report.partition.items()
+        if name not in ("kind", "clients") and value not in (None, "", (), [], {})
+    )
+    kind = str(report.partition.get("kind", "partition")).replace("_", " ")
+    assigned = f"{report.examples - report.unassigned:,} examples at {len(report.clients)} clients"
+    left = f", {report.unassigned:,} unassigned" if report.unassigned else ""
+    return f"Partition: {kind}{f' ({settings})' if settings else ''}: {assigned}{left}"
+
+
+def _draw_sizes(axes: Axes, sizes: list[int]) -> None:
+    clean(axes)
+    axes.grid(False, axis="x")
+    bars = axes.bar(range(len(sizes)), sizes, width=0.7, color=GRAY, linewidth=0)
+    axes.set_ylabel("Size", fontsize=TEXT_SIZE, color=INK)
+    axes.tick_params(bottom=False, labelbottom=False)
+    largest = max(sizes, default=0) or 1
+    axes.set_ylim(0, 1.1 * largest)
+    axes.locator_params(axis="y", nbins=3, integer=True)
+    if sum(max(2, len(str(size))) for size in sizes) <= MOST_DIGITS:
+        axes.bar_label(bars, padding=1, fontsize=SMALL_SIZE - 1, color=INK)
+        axes.set_ylim(0, 1.3 * largest)
+        axes.grid(False)
+        axes.set_yticks([])
+        axes.spines["left"].set_visible(False)
+
+
+def _draw_bubbles(figure: Figure, axes: Axes, counts: Counts) -> None:
+    clean(axes)
+    clients, classes = counts.shape
+    axes.set_xlabel("Client", fontsize=TEXT_SIZE, color=INK)
+    axes.set_ylabel("Class", fontsize=TEXT_SIZE, color=INK)
+    axes.set_xlim(-0.5, max(clients, 1) - 0.5)
+    axes.set_ylim(-0.5, max(classes, 1) - 0.5)
+    axes.set_xticks(ticks(clients))
+    axes.set_yticks(ticks(classes))
+    held = np.nonzero(counts)
+    examples = sample_counts(int(counts.max(initial=1)))
+    style: dict[str, Any] = {"color": COLOURS[0], "linewidth": 0, "alpha": 0.8, "clip_on": False}
+    bubbles = axes.scatter(held[0], held[1], s=0, label="examples", **style)
+    samples = [axes.scatter([], [], s=0, **style) for _ in examples]
+    legend = figure.legend(
+        samples,
+        [f"{count:,}" for count in examples],
+        loc="outside right center",
+        title="Examples",
+        title_fontsize=SMALL_SIZE,
+        fontsize=SMALL_SIZE,
+        labelcolor=INK,
+        frameon=False,
+        labelspacing=1.3,
+    )
+    figure.draw_without_rendering()  # a cell's size is known once the layout is
+    scale = full_diameter(figure, axes, counts) ** 2 / full_count(counts)
+    bubbles.set_sizes(scale * counts[held])
+    for handle, count in zip(cast("list[PathCollection]", legend.legend_handles), examples, strict=True):
+        handle.set_sizes(np.array([scale * count]))
+
+
+def full_diameter(figure: Figure, axes: Axes, counts: Counts) -> float:
+    """The diameter in points of a bubble that fills a cell."""
+    box = axes.get_window_extent()
+    cell = min(box.width / max(counts.shape[0], 1), box.height / max(counts.shape[1], 1))
+    return max(LEAST_DIAMETER, float(FILLED * cell * 72 / figure.dpi))
+
+
+def full_count(counts: Counts) -> float:
+    """The count whose bubble fills a cell: nearly the largest, since a few giants would shrink all others to specks."""
+    held = counts[counts > 0]
+    if not held.size:
+        return 1.0
+    return max(float(np.quantile(held, FULL_QUANTILE)), float(held.max()) / LARGEST_OVER_FULL)
+
+
+def ticks(number: int) -> range:
+    """Round positions, few enough to be read."""
+    steps = (base * 10**power for power in range(7) for base in (1, 2, 5))
+    return range(0, number, next(step for step in steps if number <= MOST_TICKS * step))
+
+
+def sample_counts(largest: int) -> list[int]:
+    """Up to three round numbers for the legend, from the largest one down."""
+    magnitude = 10 ** (len(str(largest)) - 1)
+    top = largest // magnitude * magnitude
+    return sorted({top, max(1, top // 4), max(1, top // 20)}, reverse=True)

@@ -1,0 +1,212 @@
+"""Tiny problems: a network with BatchNorm, random examples, experiments of a tenth of a second."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import torch
+from torch import nn
+
+from fedfuse.config import ExperimentConfig, validate
+from fedfuse.core.messages import Task, Tensors, Update
+from fedfuse.core.part import Part
+from fedfuse.core.randomness import Key
+from fedfuse.core.weights import Weights
+from fedfuse.data import Examples, Transform
+from fedfuse.data.dataset import Normalisation
+from fedfuse.engines import LocalEngine
+from fedfuse.federation import EvaluationSettings, Federation, FederationSettings, Recipe
+from fedfuse.federation.events import EventLog
+from fedfuse.fusion import NoFusion
+from fedfuse.local import Clients, Plain, TrainingSettings
+from fedfuse.merge import Mean
+from fedfuse.methods import METHODS
+from fedfuse.models import Architecture, Classifier, Mlp
+from fedfuse.models.classifier import LayeredClassifier
+from fedfuse.runtime.bank import ModelBank
+from fedfuse.runtime.compute import Compute
+from fedfuse.runtime.evaluate import Evaluator
+from fedfuse.runtime.source import Source
+from fedfuse.runtime.view import ServerView
+
+FEATURES, CLASSES = 4, 3
+CPU = Compute(torch.device("cpu"), threads=1, channels_last=False)
+AS_IT_IS = Transform(Normalisation((0.0,) * FEATURES, (1.0,) * FEATURES), (FEATURES,))
+
+
+class TinyNorm(Architecture):
+    """The smallest network with BatchNorm; with ``dropout``, also the smallest with randomness inside."""
+
+    arch: Literal["tiny_norm"] = "tiny_norm"
+    width: int = 6
+    dropout: float = 0.0
+
+    def build(self, input_shape: tuple[int, ...], classes: int) -> Classifier:
+        layers = [nn.Flatten(), nn.Linear(math.prod(input_shape), self.width), nn.BatchNorm1d(self.width), nn.ReLU()]
+        if self.dropout:
+            layers.append(nn.Dropout(self.dropout))
+        return LayeredClassifier(nn.Sequential(*layers), self.width, classes)
+
+
+def make_bank(**architectures: Architecture) -> ModelBank:
+    return ModelBank(architectures or {"mlp": Mlp(hidden=(5,))}, (FEATURES,), CLASSES, CPU)
+
+
+def make_examples(count: int, seed: int = 0) -> Examples:
+    """Random points with labels that a network can learn: the largest of the first three features."""
+    random = torch.Generator().manual_seed(seed)
+    inputs = torch.randn(count, FEATURES, generator=random)
+    return Examples(inputs, inputs[:, :CLASSES].argmax(dim=1))
+
+
+def make_source(count: int, seed: int = 99) -> Source:
+    return Source("test", make_examples(count, seed).inputs, AS_IT_IS, CPU)
+
+
+def make_evaluator(examples: Examples, batch_size: int = 7) -> Evaluator:
+    return Evaluator(examples, AS_IT_IS, CPU, batch_size)
+
+
+def make_weights(bank: ModelBank, prototype: str, seed: int) -> Weights:
+    """Random weights whose buffers are random too, and positive, as a running variance has to be."""
+    fresh = bank.initial(prototype, Key(seed))
+    random = torch.Generator().manual_seed(seed)
+    return fresh.with_buffers(fresh.buffers + torch.rand(fresh.buffers.shape, generator=random))
+
+
+def make_update(
+    weights: Weights, client: int = 0, examples: int = 10, prototype: str = "mlp", number: int = 1, **more: Any
+) -> Update:
+    return Update(number, client, prototype, weights, examples, **more)
+
+
+def make_view(bank: ModelBank, weights: Mapping[str, Weights] | None = None, **more: Any) -> ServerView:
+    surroundings = {"round": 1, "key": Key(0), "memory": {}, "validation": None, "source": None, **more}
+    return ServerView(bank=bank, weights=weights or {}, **surroundings)
+
+
+def make_recipe(**parts: Any) -> Recipe:
+    """A recipe of any parts, those of a test included, which the schema does not know."""
+    whole = {"local": Plain(), "screen": (), "merge": Mean(), "fuse": NoFusion(), **parts}
+    return Recipe.model_construct(**whole)
+
+
+class Recorder:
+    """A listener that keeps what it hears."""
+
+    def __init__(self) -> None:
+        self.entries: list[dict[str, Any]] = []
+
+    def __call__(self, entry: Mapping[str, Any]) -> None:
+        self.entries.append(dict(entry))
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        return [entry for entry in self.entries if entry["event"] == kind]
+
+
+class BentEngine:
+    """An engine whose answers are bent before the server sees them."""
+
+    def __init__(self, inner: LocalEngine, bend: Any) -> None:
+        self.inner, self.bend = inner, bend
+
+    def train(self, tasks: Sequence[Task], states: Mapping[int, Tensors]) -> Iterator[tuple[Update, Tensors]]:
+        yield from self.bend(list(self.inner.train(tasks, states)))
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+def make_federation(
+    bank: ModelBank | None = None,
+    recipe: Recipe | None = None,
+    clients: int = 4,
+    listener: Any = None,
+    bend: Any = None,
+    validation: int = 0,
+    source: int = 0,
+    target: EvaluationSettings | None = None,
+    **settings: Any,
+) -> Federation:
+    """A federation of clients of different sizes, without any file."""
+    bank = bank or make_bank()
+    recipe = recipe or make_recipe()
+    key = Key(5)
+    holdings = {client: make_examples(8 + 3 * client, seed=client) for client in range(clients)}
+    training = TrainingSettings(epochs=1, batch_size=4)
+    engine: Any = LocalEngine(Clients(holdings, AS_IT_IS, bank, recipe.local, training, key))
+    return Federation(
+        recipe=recipe,
+        settings=FederationSettings(**{"rounds": 3, **settings}),
+        evaluation=target or EvaluationSettings(),
+        clients=clients,
+        bank=bank,
+        engine=BentEngine(engine, bend) if bend else engine,
+        test=make_evaluator(make_examples(30, seed=1000)),
+        validation=make_evaluator(make_examples(validation, seed=1001)) if validation else None,
+        source=make_source(source) if source else None,
+        key=key,
+        log=EventLog(listeners=(listener,) if listener else ()),
+    )
+
+
+SMALL_WORK = {"steps": 5, "evaluate_every": 2, "patience": 4, "batch_size": 16}
+"""Whatever part of a method has one of these fields gets this value, so that a new method is quick here too."""
+
+
+def tiny_method(name: str, **parts: Any) -> dict[str, Any]:
+    recipe = METHODS[name].recipe.model_dump(mode="json")
+    return {**_shrunk(recipe), "name": name, **parts}
+
+
+def tiny_config(method: str | Mapping[str, Any] = "fedavg", **sections: Any) -> ExperimentConfig:
+    """Two-dimensional blobs, four clients, two rounds."""
+    raw = {
+        "data": {"name": "blobs", "examples": 150, "validation": 0.15, "public": 0.2},
+        "partition": {"kind": "dirichlet", "clients": 4, "alpha": 1.0, "min_examples": 2},
+        "models": {"mlp": {"arch": "mlp", "hidden": [6]}},
+        "training": {"epochs": 1, "batch_size": 8},
+        "federation": {"rounds": 2, "participation": 0.75},
+        "compute": {"device": "cpu"},
+        "method": tiny_method(method) if isinstance(method, str) else dict(method),
+    }
+    return validate({**raw, **sections})
+
+
+def kinds(union: Any) -> tuple[type[Part], ...]:
+    """The classes behind an ``AnyX`` of the schema."""
+    if isinstance(union, type):
+        return (union,)
+    members = get_args(union)
+    return tuple(kind for member in members for kind in kinds(member) if isinstance(member, type) or get_args(member))
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("*.safetensors"))}
+
+
+def without_seconds(value: Any) -> Any:
+    """A record or summary without what a clock measured."""
+    plain = json.loads(json.dumps(value))
+    return _drop_seconds(plain)
+
+
+def events_of(folder: Path, kind: str) -> list[dict[str, Any]]:
+    lines = (folder / "events.jsonl").read_text().splitlines()
+    return [entry for entry in map(json.loads, lines) if entry["event"] == kind]
+
+
+def _shrunk(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: SMALL_WORK.get(key, _shrunk(inner)) for key, inner in value.items()}
+    return [_shrunk(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _drop_seconds(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _drop_seconds(inner) for key, inner in value.items() if key not in ("seconds", "time")}
+    return [_drop_seconds(inner) for inner in value] if isinstance(value, list) else value

@@ -1,0 +1,131 @@
+"""The one loop is plain PyTorch training, bit for bit, and calls its hooks at their moments."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+
+from fedfuse.core.messages import Task
+from fedfuse.core.randomness import Key
+from fedfuse.core.weights import Weights
+from fedfuse.local import Hooks, TrainingSettings, Visit
+from fedfuse.local.loop import train
+from fedfuse.runtime.batches import epoch_batches
+from fedfuse.runtime.optimizers import Adam, Sgd
+from tests.helpers import AS_IT_IS, CPU, TinyNorm, make_bank, make_examples, make_weights
+
+KEY = Key(3).child("round", 1, "client", 0)
+
+
+def visit_of(training, seed=1, count=21):
+    bank = make_bank(norm=TinyNorm())
+    weights = make_weights(bank, "norm", seed)
+    return Visit(Task(1, 0, "norm", weights), bank.lend("norm", weights), make_examples(count), training, {}, KEY)
+
+
+def by_hand(visit, make_optimizer):
+    """What a textbook does with the same batches."""
+    bank = make_bank(norm=TinyNorm())
+    model = bank.lend("norm", visit.task.weights).train()
+    optimizer = make_optimizer(model.parameters())
+    losses = []
+    for epoch in range(visit.training.epochs):
+        for where in epoch_batches(len(visit.examples), visit.training.batch_size, KEY.child("batches", epoch)):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(visit.examples.inputs[where]), visit.examples.labels[where])
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+    return Weights.of(model), losses
+
+
+def test_sgd_is_the_hand_written_loop_bit_for_bit():
+    optimizer = Sgd(learning_rate=0.1, momentum=0.9, weight_decay=1e-3)
+    visit = visit_of(TrainingSettings(epochs=3, batch_size=4, optimizer=optimizer))
+    expected, losses = by_hand(visit, lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, weight_decay=1e-3))
+    trained = train(visit, Hooks(), AS_IT_IS, CPU)
+    assert Weights.of(visit.model).equals(expected)
+    assert trained.steps == len(losses) == 3 * 5
+    assert abs(trained.loss - sum(losses) / len(losses)) < 1e-6
+
+
+def test_adam_is_the_hand_written_loop_bit_for_bit():
+    visit = visit_of(TrainingSettings(epochs=2, batch_size=8, optimizer=Adam(learning_rate=0.01)))
+    expected, _ = by_hand(visit, lambda p: torch.optim.Adam(p, lr=0.01))
+    train(visit, Hooks(), AS_IT_IS, CPU)
+    assert Weights.of(visit.model).equals(expected)
+
+
+def test_the_model_trains_in_train_mode_whatever_it_was_in():
+    training = TrainingSettings(epochs=1, batch_size=8)
+    one, other = visit_of(training), visit_of(training)
+    one.model.eval()
+    other.model.train()
+    for visit in (one, other):
+        train(visit, Hooks(), AS_IT_IS, CPU)
+    assert Weights.of(one.model).equals(Weights.of(other.model))
+    assert not torch.equal(Weights.of(one.model).buffers, one.task.weights.buffers)
+
+
+class Recording(Hooks):
+    """Writes down the moment, the parameters and the gradients at each call."""
+
+    def __init__(self, model):
+        self.model, self.calls = model, []
+
+    def note(self, moment):
+        parameter = next(self.model.parameters())
+        gradient = None if parameter.grad is None else parameter.grad.clone()
+        self.calls.append((moment, parameter.detach().clone(), gradient))
+
+    def penalty(self, batch, features, logits):
+        assert torch.equal(self.model.classifier(features), logits)
+        assert len(batch.inputs) == len(batch.labels) == len(logits)
+        self.note("penalty")
+
+    def on_gradient(self):
+        self.note("on_gradient")
+
+    def on_step_end(self):
+        self.note("on_step_end")
+
+
+def test_hooks_run_at_their_moments():
+    visit = visit_of(TrainingSettings(epochs=2, batch_size=6, optimizer=Sgd(learning_rate=0.5)), count=12)
+    hooks = Recording(visit.model)
+    train(visit, hooks, AS_IT_IS, CPU)
+    assert [moment for moment, _, _ in hooks.calls] == ["penalty", "on_gradient", "on_step_end"] * 4
+    for start in range(0, len(hooks.calls), 3):
+        (_, before, _), (_, at_gradient, gradient), (_, after, _) = hooks.calls[start : start + 3]
+        assert torch.equal(before, at_gradient)
+        assert torch.equal(after, at_gradient - 0.5 * gradient)
+
+
+def test_a_hook_that_only_listens_changes_nothing():
+    training = TrainingSettings(epochs=2, batch_size=5)
+    quiet, recorded = visit_of(training), visit_of(training)
+    train(quiet, Hooks(), AS_IT_IS, CPU)
+    train(recorded, Recording(recorded.model), AS_IT_IS, CPU)
+    assert Weights.of(quiet.model).equals(Weights.of(recorded.model))
+
+
+def test_a_penalty_is_added_to_the_loss():
+    class Pull(Hooks):
+        def __init__(self, model):
+            self.model = model
+
+        def penalty(self, batch, features, logits):
+            return 0.3 * features.pow(2).mean() + 0.1 * logits[:, 0].mean() + 0.0 * batch.inputs.sum()
+
+    visit = visit_of(TrainingSettings(epochs=1, batch_size=12, optimizer=Sgd(learning_rate=0.1)), count=12)
+    bank = make_bank(norm=TinyNorm())
+    model = bank.lend("norm", visit.task.weights).train()
+    (where,) = epoch_batches(12, 12, KEY.child("batches", 0))
+    x, y = visit.examples.inputs[where], visit.examples.labels[where]
+    h = model.features(x)
+    z = model.classifier(h)
+    (F.cross_entropy(z, y) + 0.3 * h.pow(2).mean() + 0.1 * z[:, 0].mean()).backward()
+    expected = [p.detach() - 0.1 * p.grad for p in model.parameters()]
+    train(visit, Pull(visit.model), AS_IT_IS, CPU)
+    for got, wanted in zip(visit.model.parameters(), expected, strict=True):
+        assert torch.allclose(got, wanted, atol=1e-7)

@@ -1,0 +1,62 @@
+"""What becomes of BatchNorm statistics under each policy; the parameters are never touched."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from fedfuse.merge import settle
+from fedfuse.merge.batch_norm import REESTIMATION_BATCH
+from tests.helpers import TinyNorm, make_bank, make_source, make_update, make_view, make_weights
+
+BANK = make_bank(norm=TinyNorm())
+MERGED = make_weights(BANK, "norm", 9)
+UPDATES = [make_update(make_weights(BANK, "norm", seed), client=seed, prototype="norm") for seed in (1, 2, 3)]
+
+
+def settled(policy, source=None):
+    return settle(policy, make_view(BANK, source=source), "norm", MERGED, UPDATES)
+
+
+@pytest.mark.parametrize("policy", ["average", "batch"])
+def test_average_and_batch_keep_the_averaged_statistics(policy):
+    assert settled(policy).equals(MERGED)
+
+
+def test_last_takes_the_last_clients_statistics():
+    result = settled("last")
+    assert torch.equal(result.buffers, UPDATES[-1].weights.buffers)
+    assert torch.equal(result.parameters, MERGED.parameters)
+
+
+@pytest.mark.parametrize("size", [50, REESTIMATION_BATCH + 44])
+def test_reestimate_is_the_mean_of_batch_statistics_over_the_source(size):
+    source = make_source(size)
+    result = settled("reestimate", source)
+    weight, bias = MERGED["layers.1.weight"].double(), MERGED["layers.1.bias"].double()
+    hidden = [x.double() @ weight.T + bias for x in source.raw.split(REESTIMATION_BATCH)]
+    mean = torch.stack([h.mean(0) for h in hidden]).mean(0)
+    variance = torch.stack([h.var(0, unbiased=True) for h in hidden]).mean(0)
+    assert torch.allclose(result["layers.2.running_mean"].double(), mean, rtol=1e-4, atol=1e-5)
+    assert torch.allclose(result["layers.2.running_var"].double(), variance, rtol=1e-4, atol=1e-5)
+    assert torch.equal(result.parameters, MERGED.parameters)
+
+
+def test_reestimate_does_not_depend_on_the_statistics_before():
+    source = make_source(50)
+    other = MERGED.with_buffers(MERGED.buffers + 3)
+    assert settle("reestimate", make_view(BANK, source=source), "norm", other, UPDATES).equals(settled("reestimate", source))
+
+
+def test_reestimate_gives_the_resident_network_its_momentum_back():
+    settled("reestimate", make_source(20))
+    model = BANK.lend("norm", MERGED)
+    assert model.layers[2].momentum == 0.1
+
+
+@pytest.mark.parametrize("policy", ["average", "last", "reestimate", "batch"])
+def test_a_network_without_buffers_is_left_alone(policy):
+    bank = make_bank()
+    merged = make_weights(bank, "mlp", 1)
+    view = make_view(bank, source=make_source(20))
+    assert settle(policy, view, "mlp", merged, [make_update(make_weights(bank, "mlp", 2))]).equals(merged)

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.collections import PathCollection
+from matplotlib.figure import Figure
+
+from fedfuse.report.partition import class_counts, describe, draw_partition, partition_figure, sample_counts, ticks
+from fedfuse.report.style import save
+from tests.report.samples import check_picture, partition
+
+
+def bubbles(figure: Figure) -> PathCollection:
+    (found,) = [c for c in figure.axes[1].collections if c.get_label() == "examples"]
+    assert isinstance(found, PathCollection)
+    return found
+
+
+def test_a_bubble_per_held_class_with_an_area_proportional_to_its_count() -> None:
+    report = partition(6, 4, largest=5)
+    drawn = bubbles(partition_figure(report))
+    clients, classes = np.asarray(drawn.get_offsets()).astype(int).T
+    counts = class_counts(report)
+    assert len(clients) == np.count_nonzero(counts)
+    areas = drawn.get_sizes()
+    assert np.isfinite(areas).all()
+    np.testing.assert_allclose(areas / areas[0], counts[clients, classes] / counts[clients[0], classes[0]])
+
+
+def test_bars_are_the_client_sizes() -> None:
+    report = partition(6, 4)
+    bars = partition_figure(report).axes[0].containers[0]
+    assert [bar.get_height() for bar in bars] == [client.size for client in report.clients]
+
+
+def test_full_bubbles_do_not_overlap() -> None:
+    figure = partition_figure(partition(30, 10))
+    axes = figure.axes[1]
+    figure.draw_without_rendering()
+    box = axes.get_window_extent()
+    cell = min(box.width / 30, box.height / 10) * 72 / figure.dpi
+    assert np.sqrt(bubbles(figure).get_sizes().max()) <= 1.02 * cell
+
+
+@pytest.mark.parametrize(("clients", "classes"), [(1, 1), (1, 2), (10, 10), (100, 100), (120, 200)])
+def test_any_size_gives_a_picture_of_bounded_size(tmp_path: Path, clients: int, classes: int) -> None:
+    figure = partition_figure(partition(clients, classes))
+    assert max(figure.get_size_inches()) <= 16
+    if (clients, classes) in ((1, 1), (100, 100)):
+        save(figure, tmp_path / "partition.png")
+        check_picture(tmp_path / "partition.png")
+
+
+def test_clients_without_examples(tmp_path: Path) -> None:
+    draw_partition(tmp_path / "partition.png", partition(3, 3, largest=0))
+    check_picture(tmp_path / "partition.png")
+
+
+def test_the_title_names_the_settings() -> None:
+    report = partition(10, 3)
+    assert describe(report) == f"Partition: dirichlet (alpha 0.1): {report.examples:,} examples at 10 clients"
+    left = report.model_copy(update={"unassigned": 7})
+    assert describe(left).endswith(", 7 unassigned")
+
+
+@pytest.mark.parametrize("number", [0, 1, 10, 25, 26, 100, 200, 1000])
+def test_ticks_are_few_and_start_at_zero(number: int) -> None:
+    positions = ticks(number)
+    assert len(positions) <= 25
+    assert not number or positions[0] == 0
+
+
+@pytest.mark.parametrize("largest", [1, 3, 99, 100, 54321])
+def test_sample_counts_do_not_exceed_the_largest(largest: int) -> None:
+    samples = sample_counts(largest)
+    assert 1 <= min(samples) <= max(samples) <= largest

@@ -1,0 +1,48 @@
+"""Every epoch visits every example once, and no batch but the only one is a single example."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedfuse.core.randomness import Key
+from fedfuse.runtime.batches import endless_batches, epoch_batches
+
+SIZES, BATCHES = st.integers(1, 200), st.integers(1, 40)
+
+
+@given(size=SIZES, batch=BATCHES, seed=st.integers(0, 10))
+def test_an_epoch_is_a_permutation(size, batch, seed):
+    batches = epoch_batches(size, batch, Key(seed))
+    assert sorted(torch.cat(batches).tolist()) == list(range(size))
+
+
+@given(size=SIZES, batch=st.integers(2, 40))
+def test_batch_sizes(size, batch):
+    sizes = [len(b) for b in epoch_batches(size, batch, Key(0))]
+    rest = size % batch
+    if rest == 1 and size > 1 and size > batch:
+        assert sizes == [batch] * (size // batch - 1) + [batch + 1]
+    else:
+        assert sizes == [batch] * (size // batch) + [rest] * (rest > 0)
+    assert size == 1 or min(sizes) > 1
+
+
+def test_the_order_depends_on_the_key_alone():
+    one, same, other = (torch.cat(epoch_batches(50, 8, Key(seed))) for seed in (1, 1, 2))
+    assert torch.equal(one, same)
+    assert not torch.equal(one, other)
+
+
+def test_a_larger_batch_size_cuts_the_same_order():
+    assert torch.equal(torch.cat(epoch_batches(50, 8, Key(1))), torch.cat(epoch_batches(50, 50, Key(1))))
+
+
+def test_endless_batches_are_epochs_with_different_orders():
+    batches = list(islice(endless_batches(10, 5, Key(3)), 6))
+    epochs = [torch.cat(batches[i : i + 2]).tolist() for i in (0, 2, 4)]
+    assert all(sorted(epoch) == list(range(10)) for epoch in epochs)
+    assert len({tuple(epoch) for epoch in epochs}) == 3

@@ -1,0 +1,106 @@
+"""Scores are those of a hand-written loop, and looking at a model never changes it."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedfuse.core.weights import Weights
+from fedfuse.runtime.evaluate import evaluation_mode
+from tests.helpers import TinyNorm, make_bank, make_evaluator, make_examples, make_weights
+
+
+def full_state(model):
+    return {name: tensor.clone() for name, tensor in model.state_dict().items()}
+
+
+def same_state(model, before):
+    return all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
+
+
+@settings(max_examples=20, deadline=None)
+@given(count=st.integers(1, 40), batch=st.integers(1, 50), seed=st.integers(0, 5))
+def test_score_is_the_hand_written_one(count, batch, seed):
+    bank, examples = make_bank(norm=TinyNorm()), make_examples(count, seed)
+    model = bank.lend("norm", make_weights(bank, "norm", seed)).eval()
+    correct, loss = 0, 0.0
+    for x, y in zip(examples.inputs, examples.labels.tolist(), strict=True):
+        logits = model(x[None])[0].tolist()
+        correct += max(range(3), key=lambda c: logits[c]) == y
+        loss += math.log(sum(math.exp(v) for v in logits)) - logits[y]
+    score = make_evaluator(examples, batch).score(model)
+    assert score.accuracy == correct / count
+    assert score.loss == pytest.approx(loss / count, rel=1e-5)
+
+
+@torch.no_grad()
+def test_batch_statistics_normalise_by_each_batch():
+    bank, examples = make_bank(norm=TinyNorm()), make_examples(12)
+    model = bank.lend("norm", make_weights(bank, "norm", 1))
+    linear, norm = model.layers[1], model.layers[2]
+    loss = 0.0
+    for at in (slice(0, 8), slice(8, 12)):
+        h = linear(examples.inputs[at])
+        h = (h - h.mean(0)) / (h.var(0, unbiased=False) + norm.eps).sqrt() * norm.weight + norm.bias
+        logits = model.classifier(h.relu())
+        loss += float(torch.nn.functional.cross_entropy(logits, examples.labels[at], reduction="sum"))
+    score = make_evaluator(examples, 8).score(model, batch_statistics=True)
+    assert score.loss == pytest.approx(loss / 12, rel=1e-5)
+
+
+@pytest.mark.parametrize("batch_statistics", [False, True])
+@pytest.mark.parametrize("training", [False, True])
+def test_looking_changes_nothing(batch_statistics, training):
+    bank = make_bank(norm=TinyNorm(dropout=0.5))
+    model = bank.lend("norm", make_weights(bank, "norm", 1)).train(training)
+    before, random = full_state(model), torch.random.get_rng_state()
+    evaluator = make_evaluator(make_examples(20))
+    assert evaluator.score(model, batch_statistics) == evaluator.score(model, batch_statistics)
+    assert same_state(model, before)
+    assert all(module.training == training for module in model.modules())
+    assert torch.equal(torch.random.get_rng_state(), random)
+
+
+def test_the_mode_comes_back_after_an_error():
+    bank = make_bank(norm=TinyNorm())
+    model = bank.lend("norm", make_weights(bank, "norm", 1)).train()
+    before = full_state(model)
+    with pytest.raises(RuntimeError, match="stop"), evaluation_mode(model, batch_statistics=True):
+        model(make_examples(8).inputs)
+        raise RuntimeError("stop")
+    assert model.training
+    assert same_state(model, before)
+
+
+def test_inside_the_block_only_norm_layers_train():
+    model = make_bank(norm=TinyNorm(dropout=0.5)).lend("norm", make_weights(make_bank(norm=TinyNorm()), "norm", 1))
+    with evaluation_mode(model.train(), batch_statistics=True):
+        modes = {type(module).__name__: module.training for module in model.modules()}
+    assert modes.pop("BatchNorm1d")
+    assert not any(modes.values())
+
+
+def test_a_function_is_scored_like_a_model():
+    bank, examples = make_bank(norm=TinyNorm()), make_examples(20)
+    model = bank.lend("norm", make_weights(bank, "norm", 1)).eval()
+    evaluator = make_evaluator(examples)
+    by_log_probabilities = evaluator.score_logits(lambda x: model(x).log_softmax(dim=1))
+    assert by_log_probabilities.accuracy == evaluator.score(model).accuracy
+    assert by_log_probabilities.loss == pytest.approx(evaluator.score(model).loss, rel=1e-6)
+
+
+def test_nothing_to_score_on_is_an_error():
+    with pytest.raises(ValueError, match="nothing to score on"):
+        make_evaluator(make_examples(0)).score_logits(lambda x: x)
+
+
+def test_scoring_leaves_the_weights():
+    bank = make_bank(norm=TinyNorm())
+    weights = make_weights(bank, "norm", 1)
+    model = bank.lend("norm", weights)
+    make_evaluator(make_examples(20)).score(model, batch_statistics=True)
+    assert Weights.of(model).equals(weights)
