@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 from fedfuse.config import ExperimentConfig
 from tests.helpers import tiny_config
@@ -16,6 +17,12 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FEDFUSE_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_thread() -> None:
+    """Tiny networks gain nothing from threads, and lose much when tests run side by side."""
+    torch.set_num_threads(1)
 
 
 @pytest.fixture
@@ -29,3 +36,8 @@ def out(tmp_path: Path) -> Path:
     """A run folder that does not exist yet."""
     return tmp_path / "run"
 
+
+@pytest.fixture
+def without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs without drawing: pictures take longer than the tiny runs they show."""
+    monkeypatch.setattr("fedfuse.experiment.draw_run", lambda *_args, **_options: None)

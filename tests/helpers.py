@@ -160,7 +160,7 @@ SMALL_WORK = {"steps": 5, "evaluate_every": 2, "patience": 4, "batch_size": 16}
 
 def tiny_method(name: str, **parts: Any) -> dict[str, Any]:
     recipe = METHODS[name].recipe.model_dump(mode="json")
-    return {**_shrunk(recipe), "name": name, **parts}
+    return {**shrunk(recipe), "name": name, **parts}
 
 
 def tiny_config(method: str | Mapping[str, Any] = "fedavg", **sections: Any) -> ExperimentConfig:
@@ -200,10 +200,11 @@ def events_of(folder: Path, kind: str) -> list[dict[str, Any]]:
     return [entry for entry in map(json.loads, lines) if entry["event"] == kind]
 
 
-def _shrunk(value: Any) -> Any:
+def shrunk(value: Any) -> Any:
+    """A dumped part with less work to do."""
     if isinstance(value, dict):
-        return {key: SMALL_WORK.get(key, _shrunk(inner)) for key, inner in value.items()}
-    return [_shrunk(inner) for inner in value] if isinstance(value, list) else value
+        return {key: SMALL_WORK.get(key, shrunk(inner)) for key, inner in value.items()}
+    return [shrunk(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _drop_seconds(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,8 @@ class Experiment:
         folder = RunFolder(Path(out) if out is not None else self.default_folder)
         self.prepare(folder, resume, overwrite)
         with folder.locked():
-            return _Run(self.config, folder, listeners).finish()
+            with closing(EventLog(folder.events, listeners)) as log:
+                return _Run(self.config, folder, log).finish()
 
     def prepare(self, folder: RunFolder, resume: bool = False, overwrite: bool = False) -> None:
         """Make the folder this experiment's, with its complete config in it, or say why that cannot be."""
@@ -126,10 +128,10 @@ def read_raw(file_or_preset: str | Path) -> Raw:
 class _Run:
     """One process's work on one run folder."""
 
-    def __init__(self, config: ExperimentConfig, folder: RunFolder, listeners: tuple[Listener, ...]) -> None:
+    def __init__(self, config: ExperimentConfig, folder: RunFolder, log: EventLog) -> None:
         self.config = config
         self.folder = folder
-        self.log = EventLog(folder.events, listeners)
+        self.log = log
 
     def finish(self) -> RunResult:
         identity = self.config.sha256()

@@ -27,4 +27,3 @@ def test_extras_are_counted_and_metrics_are_not():
     assert Task(1, 0, "mlp", weights, extras).nbytes == weights.nbytes + 33
     update = make_update(weights, extras=extras, metrics={"loss": 1.0})
     assert update.nbytes == weights.nbytes + 33
-

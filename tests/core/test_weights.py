@@ -109,7 +109,10 @@ class TestLayout:
 
 
 class TestMean:
-    @given(numbers=st.lists(FLOATS, min_size=1, max_size=8), coefficients=st.lists(st.integers(1, 10**6), min_size=1, max_size=30))
+    @given(
+        numbers=st.lists(FLOATS, min_size=1, max_size=8),
+        coefficients=st.lists(st.integers(1, 10**6), min_size=1, max_size=30),
+    )
     def test_the_mean_of_copies_is_the_model_exactly(self, numbers, coefficients):
         weights = vector(numbers)
         assert mean([weights] * len(coefficients), [float(c) for c in coefficients]).equals(weights)

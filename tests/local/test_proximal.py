@@ -21,9 +21,7 @@ KEY = Key(3)
 def trained(objective, epochs, momentum=0.0):
     bank = make_bank(norm=TinyNorm())
     weights = make_weights(bank, "norm", 1)
-    training = TrainingSettings(
-        epochs=epochs, batch_size=6, optimizer=Sgd(learning_rate=0.2, momentum=momentum)
-    )
+    training = TrainingSettings(epochs=epochs, batch_size=6, optimizer=Sgd(learning_rate=0.2, momentum=momentum))
     visit = Visit(Task(1, 0, "norm", weights), bank.lend("norm", weights), make_examples(18), training, {}, KEY)
     train(visit, objective.begin(visit), AS_IT_IS, CPU)
     return Weights.of(visit.model)
@@ -59,8 +57,6 @@ def test_strength_zero_is_plain_bit_for_bit():
 
 def test_the_stronger_the_pull_the_nearer_the_client_stays():
     start = make_weights(make_bank(norm=TinyNorm()), "norm", 1).parameters
-    distances = [
-        float((trained(Proximal(strength=mu), 4).parameters - start).norm()) for mu in (0.0, 0.5, 2.0)
-    ]
+    distances = [float((trained(Proximal(strength=mu), 4).parameters - start).norm()) for mu in (0.0, 0.5, 2.0)]
     assert distances == sorted(distances, reverse=True)
     assert distances[0] > distances[-1]

@@ -45,7 +45,9 @@ def test_reestimate_is_the_mean_of_batch_statistics_over_the_source(size):
 def test_reestimate_does_not_depend_on_the_statistics_before():
     source = make_source(50)
     other = MERGED.with_buffers(MERGED.buffers + 3)
-    assert settle("reestimate", make_view(BANK, source=source), "norm", other, UPDATES).equals(settled("reestimate", source))
+    assert settle("reestimate", make_view(BANK, source=source), "norm", other, UPDATES).equals(
+        settled("reestimate", source)
+    )
 
 
 def test_reestimate_gives_the_resident_network_its_momentum_back():

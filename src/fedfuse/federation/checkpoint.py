@@ -56,7 +56,9 @@ def load_checkpoint(folder: Path, config_sha256: str) -> Snapshot | None:
 
 def write_safetensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
     """One metadata key only: the file's bytes must not depend on a hash map's order."""
-    write_bytes(path, save({name: t.contiguous() for name, t in tensors.items()}, {"fedfuse": json.dumps(about)}))
+    write_bytes(
+        path, save({name: t.contiguous().clone() for name, t in tensors.items()}, {"fedfuse": json.dumps(about)})
+    )
 
 
 def read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from fedfuse.core.files import write_text
 
@@ -23,13 +23,20 @@ class EventLog:
     def __init__(self, path: Path | None = None, listeners: tuple[Listener, ...] = ()) -> None:
         self.path = path
         self.listeners = listeners
+        self._file: TextIO | None = None
 
     def emit(self, event: str, **fields: Any) -> None:
         entry = {"event": event, "time": round(time.time(), 3), **fields}
         if self.path is not None:
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(entry) + "\n")
+            self._file = self._file or self.path.open("a", encoding="utf-8")
+            self._file.write(json.dumps(entry) + "\n")
+            self._file.flush()  # a killed process loses nothing that was logged
         self._tell(entry)
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
     def tick(self, what: str, done: int, total: int) -> None:
         self._tell({"event": "tick", "what": what, "done": done, "total": total})

@@ -11,6 +11,7 @@ from fedfuse.data import Transform
 from fedfuse.local.objective import Batch, Hooks, Visit
 from fedfuse.runtime.batches import epoch_batches
 from fedfuse.runtime.compute import Compute
+from fedfuse.runtime.feed import Feed
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Trained:
 def train(visit: Visit, hooks: Hooks, transform: Transform, compute: Compute) -> Trained:
     """Run the visit's epochs on its model, calling the hooks at their moments."""
     model, examples = visit.model, visit.examples
+    feed = Feed(examples, transform, compute)
     optimizer = visit.training.optimizer.build(model)
     model.train()
     losses = []
@@ -31,10 +33,7 @@ def train(visit: Visit, hooks: Hooks, transform: Transform, compute: Compute) ->
         for epoch in range(visit.training.epochs):
             views = visit.key.child("augment", epoch).torch()
             for where in epoch_batches(len(examples), visit.training.batch_size, visit.key.child("batches", epoch)):
-                batch = Batch(
-                    compute.inputs(transform(transform.augment(examples.inputs[where], views))),
-                    examples.labels[where].to(compute.device),
-                )
+                batch = Batch(*feed.batch(where, views))
                 features = model.features(batch.inputs)
                 logits = model.classifier(features)
                 loss = F.cross_entropy(logits, batch.labels)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, cast
 
+import torch
+
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Layout, Weights
 from fedfuse.models import Architecture, Classifier, create
@@ -57,4 +59,5 @@ class ModelBank:
         return self._residents[prototype, role]
 
     def _create(self, prototype: str, key: Key) -> Classifier:
-        return create(self.architectures[prototype], self.input_shape, self.classes, key)
+        with torch.inference_mode(False):  # a resident outlives the evaluation that may have asked for it first
+            return create(self.architectures[prototype], self.input_shape, self.classes, key)

@@ -1,0 +1,68 @@
+"""The summary, field by field, from a history made by hand."""
+
+from __future__ import annotations
+
+from fedfuse.federation import RoundRecord, ServerState
+from fedfuse.federation.state import PrototypeRecord
+from fedfuse.federation.summary import summarise
+from tests.helpers import TinyNorm, make_bank, make_weights
+
+BANK = make_bank(net=TinyNorm())
+WEIGHTS = make_weights(BANK, "net", 1)
+
+
+def record(number, accuracy, before=None, ensemble=None, refused=()):
+    entry = PrototypeRecord(accuracy, None if accuracy is None else 2.0 - accuracy, before)
+    return RoundRecord(number, (0, 1), refused, (), 100 * number, 10 * number, 0.5, ensemble, {"net": entry}, 0.25)
+
+
+HISTORY = (
+    record(1, 0.25, 0.2, 0.3),
+    record(2, 0.75, 0.5, 0.8, refused=(1,)),
+    record(3, None),
+    record(4, 0.75, 0.7),
+    record(5, 0.5, 0.6, refused=(0, 1)),
+)
+
+
+def summary(target=None, history=HISTORY):
+    return summarise(ServerState(len(history), {"net": WEIGHTS}, {}, history), {"seed": 3}, target)
+
+
+def test_every_field():
+    result = summary(0.6)
+    assert result["seed"] == 3
+    assert result["rounds"] == 5
+    assert result["target_accuracy"] == 0.6
+    assert (result["bytes_up"], result["bytes_down"]) == (1500, 150)
+    assert result["updates_refused"] == 3
+    assert result["seconds"] == 1.25
+    assert result["prototypes"]["net"] == {
+        "accuracy_last": 0.5,
+        "accuracy_best": 0.75,
+        "round_of_best": 2,
+        "accuracy_before_fusion": 0.6,
+        "accuracy_after_fusion": 0.5,
+        "ensemble_accuracy": 0.8,
+        "rounds_to_target": 2,
+        "loss_last": 1.5,
+        "parameters": BANK.layout("net").parameter_count,
+        "weights_sha256": WEIGHTS.sha256(),
+    }
+
+
+def test_rounds_to_target():
+    assert summary()["prototypes"]["net"]["rounds_to_target"] is None
+    assert summary(0.25)["prototypes"]["net"]["rounds_to_target"] == 1
+    assert summary(0.9)["prototypes"]["net"]["rounds_to_target"] is None
+
+
+def test_an_accuracy_of_zero_is_an_accuracy():
+    result = summary(history=(record(1, 0.0, 0.0),))["prototypes"]["net"]
+    assert (result["accuracy_last"], result["accuracy_best"], result["round_of_best"]) == (0.0, 0.0, 1)
+
+
+def test_before_any_measurement():
+    result = summary(0.5, history=(record(1, None),))["prototypes"]["net"]
+    assert result["accuracy_last"] is result["accuracy_best"] is result["round_of_best"] is None
+    assert result["rounds_to_target"] is None

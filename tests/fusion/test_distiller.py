@@ -1,0 +1,193 @@
+"""The distiller against a hand-written loop, and its rules for stopping and for which student is kept."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from fedfuse.core.randomness import Key
+from fedfuse.core.weights import Weights
+from fedfuse.fusion.distiller import Distiller, School
+from fedfuse.runtime.evaluate import Score
+from fedfuse.runtime.optimizers import Adam, Sgd
+from tests.helpers import TinyNorm, make_bank, make_evaluator, make_examples, make_weights
+
+BANK = make_bank(norm=TinyNorm())
+START = make_weights(BANK, "norm", 1)
+
+
+def lessons_of(count, size=8):
+    """Random inputs and random (log-)distributions."""
+
+    def lesson(i):
+        random = torch.Generator().manual_seed(i)
+        inputs = torch.randn(size, 4, generator=random)
+        return inputs, torch.randn(size, 3, generator=random).mul(2).log_softmax(1)
+
+    return [lambda i=i: lesson(i) for i in range(count)]
+
+
+class Told:
+    """A validation split that gives out prepared accuracies, one after another."""
+
+    def __init__(self, accuracies):
+        self.left = list(accuracies)
+
+    def score(self, model, batch_statistics=False):  # noqa: ARG002
+        return Score(self.left.pop(0), 0.0)
+
+
+def distilled(distiller, lessons, validation=None, bank=BANK, start=START, progress=lambda *_: None):
+    student = bank.lend("norm", start)
+    result = distiller.distil(student, lessons, School(validation, Key(0), progress))
+    return Weights.of(student), result
+
+
+def by_hand(lessons, rate, clip=None):
+    """SGD on sum_c p log(p / q), written out, with a rate that is a function of the step."""
+    model = make_bank(norm=TinyNorm()).lend("norm", START).train()
+    for step, lesson in enumerate(lessons):
+        inputs, target = lesson()
+        z = model(inputs)
+        log_q = z - z.exp().sum(dim=1, keepdim=True).log()
+        loss = (target.exp() * (target - log_q)).sum() / len(inputs)
+        gradients = torch.autograd.grad(loss, list(model.parameters()))
+        norm = math.sqrt(sum(float(g.double().pow(2).sum()) for g in gradients))
+        scale = min(1.0, clip / norm) if clip else 1.0
+        with torch.no_grad():
+            for p, g in zip(model.parameters(), gradients, strict=True):
+                p -= rate(step) * scale * g
+    return Weights.of(model)
+
+
+def near(one, other):
+    return torch.allclose(one.flat, other.flat, rtol=1e-4, atol=1e-5)
+
+
+class TestStep:
+    def test_one_step_follows_the_gradient_of_the_divergence(self):
+        result, _ = distilled(Distiller(optimizer=Sgd(learning_rate=0.3)), lessons_of(1))
+        assert near(result, by_hand(lessons_of(1), lambda _: 0.3))
+        assert not near(result, START)
+
+    def test_the_rate_falls_as_a_cosine_over_the_budget(self):
+        result, _ = distilled(Distiller(optimizer=Sgd(learning_rate=0.5)), lessons_of(8))
+        cosine = by_hand(lessons_of(8), lambda step: 0.25 * (1 + math.cos(math.pi * step / 8)))
+        assert near(result, cosine)
+        assert not near(result, by_hand(lessons_of(8), lambda _: 0.5))
+
+    def test_without_cosine_the_rate_is_constant(self):
+        result, _ = distilled(Distiller(optimizer=Sgd(learning_rate=0.5), cosine=False), lessons_of(8))
+        assert near(result, by_hand(lessons_of(8), lambda _: 0.5))
+
+    @pytest.mark.parametrize("clip", [0.05, 1e6])
+    def test_the_gradient_norm_is_bounded(self, clip):
+        distiller = Distiller(optimizer=Sgd(learning_rate=0.5), cosine=False, clip_norm=clip)
+        result, _ = distilled(distiller, lessons_of(6))
+        assert near(result, by_hand(lessons_of(6), lambda _: 0.5, clip))
+
+    def test_a_bound_that_does_not_bite_changes_nothing(self):
+        plain = Distiller(optimizer=Adam(), cosine=True)
+        assert near(
+            distilled(plain, lessons_of(5))[0], distilled(plain.model_copy(update={"clip_norm": 1e6}), lessons_of(5))[0]
+        )
+
+    def test_a_student_that_agrees_with_its_teacher_has_nothing_to_learn(self):
+        student = BANK.lend("norm", START).train()
+        inputs = lessons_of(1)[0]()[0]
+        target = student(inputs).detach().log_softmax(1)
+        result, _ = distilled(Distiller(optimizer=Sgd(learning_rate=1.0)), [lambda: (inputs, target)])
+        assert torch.allclose(result.parameters, START.parameters, atol=1e-6)
+
+    def test_the_divergence_falls(self):
+        lessons = lessons_of(1) * 200
+        inputs, target = lessons[0]()
+
+        @torch.no_grad()
+        def divergence(weights):
+            log_q = BANK.lend("norm", weights).train()(inputs).log_softmax(1)
+            return float((target.exp() * (target - log_q)).sum(1).mean())
+
+        result, _ = distilled(Distiller(optimizer=Adam(learning_rate=0.02)), lessons)
+        assert divergence(result) < 0.3 * divergence(START)
+
+
+class TestWhichStudentIsKept:
+    FIXED = Distiller(optimizer=Sgd(learning_rate=0.2), cosine=False, evaluate_every=2, patience=4)
+
+    def after(self, steps):
+        return distilled(self.FIXED, lessons_of(steps))[0]
+
+    def test_without_validation_the_last_one(self):
+        weights, result = distilled(self.FIXED, lessons_of(7))
+        assert near(weights, by_hand(lessons_of(7), lambda _: 0.2))
+        assert (result.steps, result.best_step, result.validation_accuracy) == (7, 7, None)
+
+    def test_the_best_one_and_training_stops_when_patience_ends(self):
+        validation = Told([0.5, 0.6, 0.4, 0.4, 0.9])
+        weights, result = distilled(self.FIXED, lessons_of(20), validation)
+        assert (result.steps, result.best_step, result.validation_accuracy) == (8, 4, 0.6)
+        assert weights.equals(self.after(4))
+        assert validation.left == [0.9]
+
+    def test_a_better_student_renews_patience(self):
+        validation = Told([0.1, 0.1, 0.2, 0.1, 0.3, 0.1, 0.1])
+        weights, result = distilled(self.FIXED, lessons_of(30), validation)
+        assert (result.steps, result.best_step) == (14, 10)
+        assert weights.equals(self.after(10))
+
+    def test_of_equals_the_first(self):
+        _, result = distilled(self.FIXED, lessons_of(6), Told([0.5, 0.5, 0.5]))
+        assert result.best_step == 2
+
+    def test_a_budget_below_the_first_look_is_looked_at_in_the_end(self):
+        distiller = self.FIXED.model_copy(update={"evaluate_every": 100})
+        weights, result = distilled(distiller, lessons_of(3), Told([0.5]))
+        assert (result.steps, result.best_step, result.validation_accuracy) == (3, 3, 0.5)
+        assert weights.equals(self.after(3))
+
+    def test_a_budget_that_looks_do_not_divide_is_looked_at_in_the_end(self):
+        _, result = distilled(self.FIXED, lessons_of(5), Told([0.1, 0.2, 0.3]))
+        assert (result.steps, result.best_step) == (5, 5)
+
+    def test_the_start_is_excluded_by_default(self):
+        weights, result = distilled(self.FIXED, lessons_of(4), Told([0.0, 0.0]))
+        assert result.best_step == 2
+        assert not weights.equals(START)
+
+    def test_keep_start_lets_the_start_win(self):
+        distiller = self.FIXED.model_copy(update={"keep_start": True})
+        weights, result = distilled(distiller, lessons_of(20), Told([0.9, 0.5, 0.9, 0.1]))
+        assert (result.steps, result.best_step, result.validation_accuracy) == (4, 0, 0.9)
+        assert weights.equals(START)
+
+    def test_looking_does_not_change_the_student(self):
+        distiller = self.FIXED.model_copy(update={"evaluate_every": 1, "patience": 100})
+        rising = Told([i / 10 for i in range(6)])
+        assert distilled(distiller, lessons_of(6), rising)[0].equals(self.after(6))
+
+    def test_a_real_validation_split_gives_the_kept_students_accuracy(self):
+        evaluator = make_evaluator(make_examples(30))
+        weights, result = distilled(self.FIXED, lessons_of(10), evaluator)
+        assert result.validation_accuracy == evaluator.score(BANK.lend("norm", weights)).accuracy
+
+
+def test_dropout_comes_from_the_key_and_not_from_the_caller():
+    bank = make_bank(norm=TinyNorm(dropout=0.5))
+    start = make_weights(bank, "norm", 1)
+    results = []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        state = torch.random.get_rng_state()
+        results.append(distilled(Distiller(), lessons_of(4), bank=bank, start=start)[0])
+        assert torch.equal(torch.random.get_rng_state(), state)
+    assert results[0].equals(results[1])
+
+
+def test_progress_is_told_at_every_look():
+    told = []
+    distiller = Distiller(evaluate_every=3)
+    distilled(distiller, lessons_of(7), progress=lambda *what: told.append(what))
+    assert told == [("distil", 3, 7), ("distil", 6, 7), ("distil", 7, 7)]

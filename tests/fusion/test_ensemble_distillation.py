@@ -1,0 +1,192 @@
+"""FedDF's fusion: every prototype present is taught by all teachers, and nothing else moves."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from fedfuse.core.randomness import Key
+from fedfuse.core.weights import Weights, mean
+from fedfuse.data import Transform
+from fedfuse.data.dataset import Normalisation
+from fedfuse.fusion import Distiller, EnsembleDistillation, NoFusion
+from fedfuse.models import Cnn, Mlp
+from fedfuse.runtime.bank import ModelBank
+from fedfuse.runtime.batches import endless_batches
+from fedfuse.runtime.optimizers import Adam, Sgd
+from fedfuse.runtime.source import Source
+from tests.helpers import (
+    CPU,
+    TinyNorm,
+    make_bank,
+    make_evaluator,
+    make_examples,
+    make_source,
+    make_update,
+    make_view,
+    make_weights,
+)
+
+DISTILLER = Distiller(steps=6, batch_size=5, optimizer=Sgd(learning_rate=0.3), evaluate_every=2)
+
+
+def mixed():
+    bank = make_bank(norm=TinyNorm(), mlp=Mlp(hidden=(5,)), flat=Mlp(hidden=()))
+    names = ["norm", "norm", "mlp", "mlp"]
+    updates = [make_update(make_weights(bank, p, i), client=i, prototype=p) for i, p in enumerate(names)]
+    merged = {p: mean([u.weights for u in updates if u.prototype == p], [1.0, 1.0]) for p in ("norm", "mlp")}
+    return bank, updates, merged
+
+
+def fused(fuse, bank, updates, merged, **view):
+    surroundings = {"source": make_source(23), **view}
+    previous = {p: make_weights(bank, p, 70) for p in bank.prototypes}
+    return fuse.fuse(make_view(bank, previous, **surroundings), merged, updates)
+
+
+def divergence(bank, prototype, weights, updates, source):
+    """KL(ensemble || student) on the source, by hand, everybody in eval mode."""
+    inputs = source.raw
+    logits = [bank.lend(u.prototype, u.weights).eval()(inputs).detach() for u in updates]
+    target = torch.stack(logits).mean(0).log_softmax(1)
+    student = bank.lend(prototype, weights).eval()(inputs).detach().log_softmax(1)
+    return float((target.exp() * (target - student)).sum(1).mean())
+
+
+def test_steps_are_the_papers_equation():
+    """x_j = x_{j-1} - eta_j d KL(softmax(mean logits), softmax(f(x_{j-1}))), on the batches of the key."""
+    bank, updates, merged = mixed()
+    source, key = make_source(23), Key(0)
+    result = fused(EnsembleDistillation(distiller=DISTILLER), bank, updates, merged, source=source)
+    own = make_bank(norm=TinyNorm(), mlp=Mlp(hidden=(5,)))
+    for prototype in ("norm", "mlp"):
+        batches = endless_batches(23, 5, key.child("batches"))
+        x = {name: t.clone() for name, t in merged[prototype].items()}
+        for step in range(6):
+            inputs = source.raw[next(batches)]
+            teachers = [own.lend(u.prototype, u.weights).eval()(inputs).detach() for u in updates]
+            target = torch.stack(teachers).mean(0).softmax(1)
+            student = own.lend(
+                prototype, Weights(torch.cat([t.reshape(-1) for t in x.values()]), merged[prototype].layout)
+            )
+            student.train()
+            loss = (target * (target.log() - student(inputs).log_softmax(1))).sum(1).mean()
+            loss.backward()
+            rate = 0.15 * (1 + math.cos(math.pi * step / 6))
+            x = {name: student.state_dict()[name].detach().clone() for name in x}
+            for name, parameter in student.named_parameters():
+                x[name] -= rate * parameter.grad
+                parameter.grad = None
+        for name, tensor in x.items():
+            assert torch.allclose(result.weights[prototype][name], tensor, rtol=1e-4, atol=1e-5), (prototype, name)
+
+
+def test_each_prototype_present_learns_from_all_teachers_and_absent_ones_stay_out():
+    bank, updates, merged = mixed()
+    fuse = EnsembleDistillation(distiller=DISTILLER)
+    everybody = fused(fuse, bank, updates, merged)
+    assert set(everybody.weights) == {"norm", "mlp"}
+    own_only = fused(fuse, bank, [u for u in updates if u.prototype == "mlp"], merged)
+    assert not everybody.weights["mlp"].equals(own_only.weights["mlp"])
+
+
+def test_students_do_not_influence_each_other():
+    bank, updates, merged = mixed()
+    fuse = EnsembleDistillation(distiller=DISTILLER)
+    together = fused(fuse, bank, updates, merged).weights
+    for prototype in merged:
+        alone = fused(fuse, bank, updates, {prototype: merged[prototype]}).weights
+        assert alone[prototype].equals(together[prototype])
+    backwards = fused(fuse, bank, updates, dict(reversed(merged.items()))).weights
+    assert all(backwards[p].equals(together[p]) for p in merged)
+
+
+def test_the_student_comes_nearer_to_the_ensemble():
+    bank, updates, merged = mixed()
+    distiller = Distiller(steps=150, batch_size=16, optimizer=Adam(learning_rate=0.02))
+    source = make_source(64)
+    result = fused(EnsembleDistillation(distiller=distiller), bank, updates, merged, source=source)
+    for prototype, start in merged.items():
+        before = divergence(bank, prototype, start, updates, source)
+        assert divergence(bank, prototype, result.weights[prototype], updates, source) < 0.5 * before
+
+
+def test_teachers_are_unchanged():
+    bank, updates, merged = mixed()
+    before = [u.weights.sha256() for u in updates] + [w.sha256() for w in merged.values()]
+    for views in ("fixed", "augmented"):
+        fused(EnsembleDistillation(distiller=DISTILLER, views=views), bank, updates, merged)
+    assert [u.weights.sha256() for u in updates] + [w.sha256() for w in merged.values()] == before
+    assert all(p.grad is None for p in bank.lend("norm", updates[0].weights, "teacher").parameters())
+
+
+@pytest.mark.parametrize("fuse", [NoFusion(), EnsembleDistillation(distiller=Distiller(steps=0))])
+def test_no_steps_leave_the_merged_weights(fuse):
+    bank, updates, merged = mixed()
+    result = fused(fuse, bank, updates, merged)
+    assert all(result.weights[p].equals(merged[p]) for p in merged)
+
+
+def test_start_previous_begins_at_the_broadcast_weights():
+    bank, updates, merged = mixed()
+    previous = {p: make_weights(bank, p, 70) for p in bank.prototypes}
+    from_previous = fused(EnsembleDistillation(distiller=DISTILLER, start="previous"), bank, updates, merged)
+    as_if_merged = fused(EnsembleDistillation(distiller=DISTILLER), bank, updates, {p: previous[p] for p in merged})
+    assert all(from_previous.weights[p].equals(as_if_merged.weights[p]) for p in merged)
+    assert not from_previous.weights["mlp"].equals(
+        fused(EnsembleDistillation(distiller=DISTILLER), bank, updates, merged).weights["mlp"]
+    )
+
+
+@pytest.mark.parametrize("target", ["mean_logits", "mean_probabilities"])
+def test_without_augmentation_fresh_views_are_the_fixed_ones(target):
+    bank, updates, merged = mixed()
+    fixed, fresh = (
+        fused(EnsembleDistillation(distiller=DISTILLER, views=views, target=target), bank, updates, merged)
+        for views in ("fixed", "augmented")
+    )
+    for prototype in merged:
+        assert torch.allclose(fixed.weights[prototype].flat, fresh.weights[prototype].flat, rtol=1e-4, atol=1e-5)
+
+
+def test_with_augmentation_views_differ_and_come_from_the_key():
+    bank = ModelBank({"cnn": Cnn(arch="cnn1")}, (1, 8, 8), 3, CPU)
+    raw = torch.randint(0, 256, (12, 1, 8, 8), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    source = Source("images", raw, Transform(Normalisation((0.5,), (0.5,)), (1, 8, 8), crop_padding=2, flip=True), CPU)
+    updates = [make_update(bank.initial("cnn", Key(i)), client=i, prototype="cnn") for i in range(2)]
+    merged = {"cnn": mean([u.weights for u in updates], [1.0, 1.0])}
+    results = [
+        EnsembleDistillation(distiller=DISTILLER, views=views)
+        .fuse(make_view(bank, merged, source=source, key=Key(seed)), merged, updates)
+        .weights["cnn"]
+        for views, seed in (("augmented", 0), ("augmented", 0), ("augmented", 1), ("fixed", 0))
+    ]
+    assert results[0].equals(results[1])
+    assert len({weights.sha256() for weights in results}) == 3
+
+
+def test_the_report_says_what_was_done():
+    bank, updates, merged = mixed()
+    fuse = EnsembleDistillation(distiller=DISTILLER)
+    assert fused(fuse, bank, updates, merged).report["mlp"] == {"steps": 6, "best_step": 6}
+    evaluator = make_evaluator(make_examples(20))
+    result = fused(fuse, bank, updates, merged, validation=evaluator)
+    kept = evaluator.score(bank.lend("mlp", result.weights["mlp"])).accuracy
+    assert result.report["mlp"]["validation_accuracy"] == kept
+
+
+def test_the_ensemble_is_the_one_the_students_imitate():
+    bank, updates, _ = mixed()
+    inputs = make_examples(9).inputs
+    logits = [bank.lend(u.prototype, u.weights).eval()(inputs).detach() for u in updates]
+    answer = EnsembleDistillation().ensemble(make_view(bank), updates)(inputs)
+    assert torch.allclose(answer, torch.stack(logits).mean(0).log_softmax(1), atol=1e-5)
+    assert NoFusion().ensemble(make_view(bank), updates) is None
+
+
+def test_more_steps_than_inputs_go_round():
+    bank, updates, merged = mixed()
+    result = fused(EnsembleDistillation(distiller=DISTILLER), bank, updates, merged, source=make_source(3))
+    assert result.report["norm"]["steps"] == 6

@@ -1,0 +1,129 @@
+"""Sources bring inputs that the models can read, without labels, the same ones for the same key."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+
+from fedfuse.core.errors import ConfigError
+from fedfuse.core.randomness import Key
+from fedfuse.data import DataSettings, Examples, Transform, load
+from fedfuse.data.dataset import Normalisation
+from fedfuse.fusion import HeldOut, OtherDataset, Surroundings, UniformNoise
+from fedfuse.runtime.source import Source
+from tests.helpers import AS_IT_IS, CPU, make_examples
+
+NOTHING = make_examples(0)
+
+
+def around(public=NOTHING, clients=None, transform=AS_IT_IS, key=0):
+    return Surroundings(public, make_examples(30) if clients is None else clients, transform, CPU, Key(key))
+
+
+def planar(count=10):
+    examples = Examples(torch.randn(count, 2), torch.zeros(count, dtype=torch.long))
+    return around(clients=examples, transform=Transform(Normalisation((0.0,) * 2, (1.0,) * 2), (2,)))
+
+
+def images(count=10):
+    pixels = torch.randint(0, 256, (count, 1, 8, 8), dtype=torch.uint8)
+    examples = Examples(pixels, torch.zeros(count, dtype=torch.long))
+    return around(clients=examples, transform=Transform(Normalisation((0.5,), (0.5,)), (1, 8, 8)))
+
+
+def test_no_source_has_labels():
+    assert not [field.name for field in dataclasses.fields(Source) if "label" in field.name]
+
+
+class TestHeldOut:
+    def test_is_the_public_part(self):
+        public = make_examples(12, seed=5)
+        source = HeldOut().open(around(public))
+        assert len(source) == 12
+        assert torch.equal(source.inputs(source.all_indices()), public.inputs)
+        assert source.overlap == 0
+
+    def test_needs_a_public_part(self):
+        with pytest.raises(ConfigError, match="data.public"):
+            HeldOut().open(around())
+
+    def test_needs_two_inputs(self):
+        with pytest.raises(ConfigError, match="at least 2"):
+            HeldOut().open(around(make_examples(1)))
+
+
+class TestOtherDataset:
+    def test_another_shape_is_refused_in_a_sentence(self):
+        with pytest.raises(ConfigError, match="'digits' has inputs of shape 1x8x8, but the clients' models read 4;"):
+            OtherDataset(data=DataSettings(name="digits")).open(around())
+
+    def test_resize_is_proposed_and_helps(self):
+        data = DataSettings(name="digits", resize=4, train_limit=20)
+        with pytest.raises(ConfigError, match="source.data.resize"):
+            OtherDataset(data=data).open(images())
+        assert len(OtherDataset(data=data.model_copy(update={"resize": 8})).open(images())) == 20
+
+    def test_limit_takes_a_seeded_subset(self):
+        settings = OtherDataset(data=DataSettings(name="blobs", examples=50, classes=7), limit=20)
+        surroundings = planar()
+        source, again = settings.open(surroundings), settings.open(surroundings)
+        assert len(source) == 20
+        assert torch.equal(source.raw, again.raw)
+        whole = {tuple(row) for row in load(settings.data, Key(0).child("load")).train.inputs.tolist()}
+        rows = {tuple(row) for row in source.raw.tolist()}
+        assert len(rows) == 20
+        assert rows <= whole
+
+    def test_a_limit_above_the_size_takes_all(self):
+        settings = OtherDataset(data=DataSettings(name="blobs", examples=50), limit=500)
+        assert len(settings.open(planar())) == 50
+
+    def test_it_is_normalised_by_its_own_constants(self):
+        source = OtherDataset(data=DataSettings(name="blobs", examples=500)).open(planar())
+        inputs = source.inputs(source.all_indices())
+        assert torch.allclose(inputs.mean(0), torch.zeros(2), atol=1e-3)
+        assert torch.allclose(inputs.std(0), torch.ones(2), atol=1e-2)
+
+
+class TestUniformNoise:
+    def test_depends_on_the_key_only(self):
+        one, same, other = (UniformNoise(size=9).open(around(key=key)).raw for key in (1, 1, 2))
+        assert torch.equal(one, same)
+        assert not torch.equal(one, other)
+
+    def test_numbers_fill_the_clients_range(self):
+        surroundings = around()
+        raw = UniformNoise(size=2000).open(surroundings).raw
+        low, high = surroundings.clients.inputs.amin(0), surroundings.clients.inputs.amax(0)
+        assert raw.shape == (2000, 4)
+        assert bool(((raw >= low) & (raw <= high)).all())
+        assert torch.allclose(raw.mean(0), (low + high) / 2, atol=0.15)
+
+    def test_images_are_noise_in_bytes(self):
+        source = UniformNoise(size=400).open(images())
+        assert source.raw.dtype == torch.uint8
+        assert source.raw.shape == (400, 1, 8, 8)
+        assert (int(source.raw.min()), int(source.raw.max())) == (0, 255)
+        assert abs(float(source.raw.float().mean()) - 127.5) < 3
+
+
+class TestOverlap:
+    @pytest.mark.parametrize("shared", [0, 1, 7])
+    def test_exact_copies_of_client_inputs_are_counted(self, shared):
+        clients, own = make_examples(30, seed=1), make_examples(10, seed=2)
+        public = Examples(torch.cat([clients.inputs[:shared], own.inputs]), torch.zeros(10 + shared, dtype=torch.long))
+        assert HeldOut().open(around(public, clients)).overlap == shared
+
+    def test_a_changed_bit_is_no_copy(self):
+        clients = make_examples(5)
+        nearly = torch.nextafter(clients.inputs, torch.full_like(clients.inputs, 9.0))
+        assert HeldOut().open(around(Examples(nearly, clients.labels), clients)).overlap == 0
+
+
+def test_inputs_and_views_of_a_source():
+    source = UniformNoise(size=6).open(images())
+    where = torch.tensor([4, 1])
+    assert torch.allclose(source.inputs(where), (source.raw[where].float() / 255 - 0.5) / 0.5, atol=1e-6)
+    assert torch.equal(source.augmented(where, Key(0)), source.inputs(where)), "nothing to augment"
