@@ -83,7 +83,7 @@ def hand_written(config: ExperimentConfig, rounds: int) -> list[float]:
         trained = [_train(model, weights, x, y, config) for x, y in clients]
         total = sum(len(y) for _, y in clients)
         weights = {
-            name: sum((len(y) / total) * state[name] for state, (_, y) in zip(trained, clients, strict=True))  # type: ignore[misc]
+            name: sum((len(y) / total) * state[name] for state, (_, y) in zip(trained, clients, strict=True))
             for name in weights
         }
         model.load_state_dict(weights)
@@ -144,7 +144,9 @@ def main() -> None:
                 bare += hand_written(config, arguments.rounds)[1:]
                 ours += with_fedfuse(config, Path(folder) / "run")
             slow, fast = statistics.median(ours), statistics.median(bare)
-            print(f"{case.name}: hand-written {1e3 * fast:.1f} ms, fedfuse {1e3 * slow:.1f} ms, ratio {slow / fast:.3f}")
+            print(
+                f"{case.name}: hand-written {1e3 * fast:.1f} ms, fedfuse {1e3 * slow:.1f} ms, ratio {slow / fast:.3f}"
+            )
 
 
 if __name__ == "__main__":

@@ -152,19 +152,24 @@ class TestFolder:
         assert {path: path.read_bytes() for path in before} == before
         assert files_of(out / "final") == files_of(straight("fedavg").folder.final)
 
-    @pytest.mark.xfail(strict=True, reason="experiment.py: forget_after runs before the check for completeness")
     def test_a_complete_run_keeps_its_log(self, out):
         experiment().run(out)
         before = (out / "events.jsonl").read_bytes()
         experiment().run(out, resume=True)
         assert (out / "events.jsonl").read_bytes() == before
 
-    @pytest.mark.xfail(strict=True, reason="experiment.py: run_started is kept and written again")
     def test_a_run_that_never_reached_a_checkpoint_starts_once(self, out):
         with pytest.raises(KeyboardInterrupt):
             experiment().run(out, listeners=(StopAt("client_finished", 1),))
         experiment().run(out, resume=True)
         assert len(events_of(out, "run_started")) == 1
+
+    @pytest.mark.xfail(strict=True, reason="experiment.py: a complete run is read from its last readable checkpoint")
+    def test_a_complete_run_with_a_damaged_checkpoint_is_still_complete(self, straight, out):
+        experiment().run(out)
+        newest = max((out / "checkpoints").glob("round-*"))
+        newest.write_bytes(newest.read_bytes()[:-7])
+        assert_same(experiment().run(out, resume=True), straight("fedavg"))
 
     def test_resume_of_nothing_is_a_start(self, straight, out):
         assert_same(experiment().run(out, resume=True), straight("fedavg"))
@@ -211,7 +216,7 @@ class TestFolder:
     @pytest.mark.parametrize("options", [{}, {"resume": True}, {"overwrite": True}])
     def test_strangers_files_are_refused_and_kept(self, tmp_path, options):
         (tmp_path / "thesis.txt").write_text("mine")
-        with pytest.raises(RunFolderError, match="thesis.txt"):
+        with pytest.raises(RunFolderError, match=r"thesis\.txt"):
             experiment().run(tmp_path, **options)
         assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
@@ -219,12 +224,13 @@ class TestFolder:
 SCRIPT = """
 import sys, time
 from fedfuse.experiment import Experiment
-Experiment.load(sys.argv[1]).run(sys.argv[2], resume=True, listeners=(lambda _: time.sleep(0.004),))
+Experiment.load(sys.argv[1]).run(sys.argv[2], resume=True, listeners=(lambda _: time.sleep(float(sys.argv[3])),))
 """
 
 
-def start(config: Path, out: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-c", SCRIPT, str(config), str(out)], stderr=subprocess.PIPE)
+def start(config: Path, out: Path, pause: float) -> subprocess.Popen[bytes]:
+    """Another process that works on the folder and rests at every event, so that there is time to kill it."""
+    return subprocess.Popen([sys.executable, "-c", SCRIPT, str(config), str(out), str(pause)], stderr=subprocess.PIPE)
 
 
 def wait_for(condition, process, seconds=60.0):
@@ -248,7 +254,7 @@ def test_killed_for_real(tmp_path):
     config.write_text(setting.config.to_yaml())
     log = out / "events.jsonl"
     for kill in range(3):
-        process = start(config, out)
+        process = start(config, out, pause=0.03)
         before = size_of(log)
         wait_for(lambda before=before: size_of(log) > before, process)
         if kill == 0:
@@ -258,7 +264,7 @@ def test_killed_for_real(tmp_path):
         os.kill(process.pid, signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL, "it was killed before it could finish"
         process.stderr.close()
-    process = start(config, out)
+    process = start(config, out, pause=0.0)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors.decode()
     assert_same_log(out, expected)

@@ -87,30 +87,28 @@ class Experiment:
     ) -> RunResult:
         """Run to the end, writing a run folder; with ``resume``, go on where a former process stopped."""
         folder = RunFolder(Path(out) if out is not None else self.default_folder)
-        self.prepare(folder, resume, overwrite)
-        with folder.locked():
+        with folder.opened():
+            self._check_claim(folder, resume, overwrite)
             with closing(EventLog(folder.events, listeners)) as log:
-                return _Run(self.config, folder, log).finish()
+                return _Run(self.config, folder, log, keep=resume).finish()
 
     def prepare(self, folder: RunFolder, resume: bool = False, overwrite: bool = False) -> None:
-        """Make the folder this experiment's, with its complete config in it, or say why that cannot be."""
-        folder.create()
-        with folder.locked():
-            self._claim(folder, resume, overwrite)
-
-    def _claim(self, folder: RunFolder, resume: bool, overwrite: bool) -> None:
-        if folder.holds_a_run():
-            if overwrite:
+        """Make the folder this experiment's, so that ``fedfuse run FOLDER --resume`` runs it."""
+        with folder.opened():
+            self._check_claim(folder, resume, overwrite)
+            if not resume or not folder.holds_a_run():
                 folder.clear()
-            elif resume:
-                _check_same(self.config, folder)
-                return
-            else:
-                raise RunFolderError(
-                    f"{folder.path} already holds a run; add --resume to go on with it, --overwrite to replace it, "
-                    "or choose another --out"
-                )
-        write_text(folder.config, self.config.to_yaml())
+            write_text(folder.config, self.config.to_yaml())
+
+    def _check_claim(self, folder: RunFolder, resume: bool, overwrite: bool) -> None:
+        if not folder.holds_a_run() or overwrite:
+            return
+        if not resume:
+            raise RunFolderError(
+                f"{folder.path} already holds a run; add --resume to go on with it, --overwrite to replace it, "
+                "or choose another --out"
+            )
+        _check_same(self.config, folder)
 
 
 def read_raw(file_or_preset: str | Path) -> Raw:
@@ -128,25 +126,34 @@ def read_raw(file_or_preset: str | Path) -> Raw:
 class _Run:
     """One process's work on one run folder."""
 
-    def __init__(self, config: ExperimentConfig, folder: RunFolder, log: EventLog) -> None:
+    def __init__(self, config: ExperimentConfig, folder: RunFolder, log: EventLog, keep: bool) -> None:
         self.config = config
         self.folder = folder
         self.log = log
+        self.keep = keep
 
     def finish(self) -> RunResult:
         identity = self.config.sha256()
-        snapshot = load_checkpoint(self.folder.checkpoints, identity)
-        forget_after(self.folder.events, snapshot.server.round if snapshot else 0)
+        snapshot = load_checkpoint(self.folder.checkpoints, identity) if self.keep else None
         if snapshot and self.folder.is_complete():
             return RunResult(self.folder, self.folder.read_summary(), snapshot.server.history)
-        built = build(self.config, self.log)
-        built.partition.save(self.folder.partition)
-        self.log.emit("run_resumed" if snapshot else "run_started", rounds=self.config.federation.rounds, **built.facts)
+        built = build(self.config, self.log)  # before anything is written: an impossible experiment leaves no trace
+        self._lay_out(built, snapshot)
         try:
             snapshot = self._rounds(built.federation, snapshot or built.federation.start(), identity)
         finally:
             built.federation.engine.close()
         return self._conclude(built, snapshot)
+
+    def _lay_out(self, built: Built, snapshot: Snapshot | None) -> None:
+        """Bring the folder to the state in which the next round may begin."""
+        if snapshot is None:
+            self.folder.clear()
+        else:
+            forget_after(self.folder.events, snapshot.server.round)
+        write_text(self.folder.config, self.config.to_yaml())
+        built.partition.save(self.folder.partition)
+        self.log.emit("run_resumed" if snapshot else "run_started", rounds=self.config.federation.rounds, **built.facts)
 
     def _rounds(self, federation: Federation, snapshot: Snapshot, identity: str) -> Snapshot:
         total = self.config.federation.rounds

@@ -1,4 +1,4 @@
-"""Weights are a model's state as one vector: nothing is lost on the way, and the arithmetic is exact where it can be."""
+"""Weights are a model's state as one vector: nothing is lost on the way, and averaging copies is exact."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class TestMean:
         assert torch.allclose(mean([a, b], [1.0, 1.0]).buffers.double(), expected, rtol=1e-7, atol=0)
 
     def test_lengths_must_agree(self):
-        with pytest.raises(ValueError, match="shorter|longer"):
+        with pytest.raises(ValueError, match=r"shorter|longer"):
             mean([vector([1.0])], [1.0, 1.0])
 
 

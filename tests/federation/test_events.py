@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 
 from fedfuse.federation.events import EventLog, forget_after
 from tests.helpers import Recorder
@@ -13,20 +14,20 @@ def lines(path):
 
 
 def written(path, rounds):
-    log = EventLog(path)
-    log.emit("run_started", rounds=rounds)
-    for number in range(1, rounds + 1):
-        log.emit("round_started", round=number)
-        log.emit("client_finished", round=number, client=0)
-        log.emit("round_finished", round=number)
-    log.emit("run_finished", seconds=1.0)
+    with closing(EventLog(path)) as log:
+        log.emit("run_started", rounds=rounds)
+        for number in range(1, rounds + 1):
+            log.emit("round_started", round=number)
+            log.emit("client_finished", round=number, client=0)
+            log.emit("round_finished", round=number)
+        log.emit("run_finished", seconds=1.0)
 
 
 def test_events_are_written_and_told_and_ticks_are_only_told(tmp_path):
     heard = Recorder()
-    log = EventLog(tmp_path / "events.jsonl", (heard, heard))
-    log.emit("x", value=1)
-    log.tick("clients", 1, 4)
+    with closing(EventLog(tmp_path / "events.jsonl", (heard, heard))) as log:
+        log.emit("x", value=1)
+        log.tick("clients", 1, 4)
     (entry,) = lines(tmp_path / "events.jsonl")
     assert (entry["event"], entry["value"]) == ("x", 1)
     assert isinstance(entry["time"], float)
@@ -61,7 +62,8 @@ def test_a_half_written_last_line_is_forgotten_wherever_it_was_cut(tmp_path):
         path.write_bytes(whole[:cut])
         forget_after(path, 2)
         assert [e["event"] for e in lines(path)][-1] == "client_finished"
-        EventLog(path).emit("next")
+        with closing(EventLog(path)) as log:
+            log.emit("next")
         assert lines(path)[-1]["event"] == "next"
 
 
@@ -76,3 +78,11 @@ def test_earlier_rounds_keep_their_bytes(tmp_path):
 def test_no_log_is_no_problem(tmp_path):
     forget_after(tmp_path / "events.jsonl", 3)
     assert not (tmp_path / "events.jsonl").exists()
+
+
+def test_what_is_emitted_is_on_disk_at_once(tmp_path):
+    path = tmp_path / "events.jsonl"
+    with closing(EventLog(path)) as log:
+        for number in range(3):
+            log.emit("x", number=number)
+            assert [entry["number"] for entry in lines(path)] == list(range(number + 1))

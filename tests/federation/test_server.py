@@ -67,7 +67,7 @@ class TestOneRound:
         model = make_bank().lend("mlp", federation.start().server.weights["mlp"]).train()
         examples = make_examples(8, seed=0)
         for number in (1, 2):
-            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1, fused=True)
             key = federation.key.child("round", number, "client", 0, "batches", 0)
             for where in epoch_batches(8, 4, key):
                 optimizer.zero_grad()

@@ -46,7 +46,7 @@ class TestHeldOut:
         assert source.overlap == 0
 
     def test_needs_a_public_part(self):
-        with pytest.raises(ConfigError, match="data.public"):
+        with pytest.raises(ConfigError, match=r"data\.public"):
             HeldOut().open(around())
 
     def test_needs_two_inputs(self):
@@ -61,7 +61,7 @@ class TestOtherDataset:
 
     def test_resize_is_proposed_and_helps(self):
         data = DataSettings(name="digits", resize=4, train_limit=20)
-        with pytest.raises(ConfigError, match="source.data.resize"):
+        with pytest.raises(ConfigError, match=r"source\.data\.resize"):
             OtherDataset(data=data).open(images())
         assert len(OtherDataset(data=data.model_copy(update={"resize": 8})).open(images())) == 20
 

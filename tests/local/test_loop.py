@@ -42,7 +42,7 @@ def by_hand(visit, make_optimizer):
 def test_sgd_is_the_hand_written_loop_bit_for_bit():
     optimizer = Sgd(learning_rate=0.1, momentum=0.9, weight_decay=1e-3)
     visit = visit_of(TrainingSettings(epochs=3, batch_size=4, optimizer=optimizer))
-    expected, losses = by_hand(visit, lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, weight_decay=1e-3))
+    expected, losses = by_hand(visit, lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, weight_decay=1e-3, fused=True))
     trained = train(visit, Hooks(), AS_IT_IS, CPU)
     assert Weights.of(visit.model).equals(expected)
     assert trained.steps == len(losses) == 3 * 5
@@ -51,7 +51,7 @@ def test_sgd_is_the_hand_written_loop_bit_for_bit():
 
 def test_adam_is_the_hand_written_loop_bit_for_bit():
     visit = visit_of(TrainingSettings(epochs=2, batch_size=8, optimizer=Adam(learning_rate=0.01)))
-    expected, _ = by_hand(visit, lambda p: torch.optim.Adam(p, lr=0.01))
+    expected, _ = by_hand(visit, lambda p: torch.optim.Adam(p, lr=0.01, fused=True))
     train(visit, Hooks(), AS_IT_IS, CPU)
     assert Weights.of(visit.model).equals(expected)
 

@@ -25,7 +25,7 @@ def test_threads_are_given_back(fails):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without cuda")
 def test_a_missing_device_is_named():
-    with pytest.raises(ConfigError, match="compute.device is 'cuda'"):
+    with pytest.raises(ConfigError, match=r"compute\.device is 'cuda'"):
         Compute.of(ComputeSettings(device="cuda"))
 
 

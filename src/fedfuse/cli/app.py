@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 from typing import Annotated, NoReturn
 
-import click
 import typer
 from rich.console import Console
 
@@ -38,17 +37,11 @@ def main() -> None:
     """Run the command line; mistakes end with one sentence and exit code 2."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        code = app(standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        code = error.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        code = _fail("interrupted")
+        app()
     except FedfuseError as error:
-        code = _fail(str(error))
+        _fail(str(error))
     except OSError as error:
-        code = _fail(_disk_sentence(error))
-    sys.exit(code or 0)
+        _fail(_disk_sentence(error))
 
 
 @app.callback(invoke_without_command=True)
@@ -235,6 +228,6 @@ def _disk_sentence(error: OSError) -> str:
     return f"{error.strerror or error}{where}"
 
 
-def _fail(sentence: str) -> int:
+def _fail(sentence: str) -> NoReturn:
     errors.print(f"fedfuse: {sentence}", style="red", markup=False, highlight=False, soft_wrap=True)
-    return FAILURE
+    sys.exit(FAILURE)

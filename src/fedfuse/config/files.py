@@ -38,7 +38,7 @@ def read_yaml(path: Path) -> Raw:
     except UnicodeDecodeError:
         raise ConfigError(f"{path} is not a text file in UTF-8") from None
     except yaml.YAMLError as error:
-        raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+        raise ConfigError(f"{path} is not YAML: {_yaml_problem(error)}") from None
     if not isinstance(raw, dict):
         raise ConfigError(f"{path} should be a mapping of keys such as data, models and method")
     return raw
@@ -70,6 +70,12 @@ def _assign(node: Raw, keys: Sequence[str], value: Any, assignment: str) -> None
             )
         node = child
     node[keys[-1]] = value
+
+
+def _yaml_problem(error: yaml.YAMLError) -> str:
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        return f"{error.problem} in line {error.problem_mark.line + 1}"
+    return " ".join(str(error).split())
 
 
 class _StrictLoader(yaml.SafeLoader):

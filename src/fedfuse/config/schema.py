@@ -10,7 +10,7 @@ from typing import Any, Self
 import yaml
 from pydantic import Field, model_validator
 
-from fedfuse.core.errors import ConfigError, unknown
+from fedfuse.core.errors import ConfigError, suggest, unknown
 from fedfuse.core.part import Settings
 from fedfuse.data import AnyPartition, DataSettings, Iid
 from fedfuse.engines import AnyEngine, LocalEngineSettings
@@ -80,6 +80,9 @@ class ExperimentConfig(Settings):
 
 def complete(raw: Mapping[str, Any]) -> Raw:
     """``raw`` with its ``method`` filled in from the published recipe and from what ``methods`` changes in it."""
+    for key in raw:
+        if key not in ExperimentConfig.model_fields:
+            raise ConfigError(f"unknown key '{key}'{_suggest_key(str(key))}")
     methods = raw.get("methods") or {}
     for name in methods:
         if name not in METHODS:
@@ -90,6 +93,15 @@ def complete(raw: Mapping[str, Any]) -> Raw:
         raise ConfigError(unknown("method", str(name), METHODS))
     recipe = METHODS[name].recipe.model_dump(mode="json")
     return {**raw, "method": overlay(overlay(recipe, methods.get(name) or {}), {**chosen, "name": name})}
+
+
+def _suggest_key(key: str) -> str:
+    """A misplaced key is pointed to its section, a misspelt one to its neighbour."""
+    for section, field in ExperimentConfig.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, Settings) and key in kind.model_fields:
+            return f" (did you mean '{section}.{key}'?)"
+    return suggest(key, ExperimentConfig.model_fields)
 
 
 def as_mapping(method: Any) -> Raw:

@@ -26,8 +26,29 @@ def sentence(error: Mapping[str, Any], raw: Any) -> str:
         return f"{at}{context['discriminator']} is missing".replace("'", "")
     if error["type"] == "literal_error":
         return f"{address} is {error['input']!r}, but should be {context['expected']}"
-    problem = error["msg"].removeprefix("Input ").replace("should be a valid", "should be a")
-    return f"{address} is {_short(error['input'])}, but {problem}"
+    return f"{address} is {_short(error['input'])}, but should be {_wanted(error)}"
+
+
+_TYPES = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "string": "text",
+    "tuple": "a list",
+    "list": "a list",
+    "dict": "a mapping",
+    "model": "a mapping",
+}
+
+
+def _wanted(error: Mapping[str, Any]) -> str:
+    """What the value should have been."""
+    kind, context = str(error["type"]), error.get("ctx", {})
+    if kind == "string_pattern_mismatch":
+        return f"text that matches {context['pattern']}"
+    if kind.endswith(("_type", "_parsing", "_from_float")):
+        return _TYPES.get(kind.split("_")[0], kind)
+    return str(error["msg"]).removeprefix("Input should be ").removeprefix("Input should ")
 
 
 def _address(error: Mapping[str, Any], raw: Any) -> list[str]:

@@ -32,7 +32,7 @@ class MissingExtraError(FedfuseError):
 def suggest(word: str, known: Iterable[str]) -> str:
     """``" (did you mean 'x'?)"`` for the nearest known word, or the list of all known ones."""
     options = sorted(known)
-    near = difflib.get_close_matches(word, options, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(word, options, n=1, cutoff=0.6)
     if near:
         return f" (did you mean '{near[0]}'?)"
     return f" (known: {', '.join(options)})" if options else ""

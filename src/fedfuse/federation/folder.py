@@ -54,7 +54,8 @@ class RunFolder:
         return self.final / f"{prototype}.safetensors"
 
     def holds_a_run(self) -> bool:
-        return self.config.exists()
+        """Whether there is anything to lose: at least one finished round."""
+        return self.config.exists() and any(self.checkpoints.glob("*.safetensors"))
 
     def is_complete(self) -> bool:
         return self.summary.exists()
@@ -65,15 +66,6 @@ class RunFolder:
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         write_text(self.summary, json.dumps(summary, indent=2) + "\n")
 
-    def create(self) -> None:
-        """Make the folder, and refuse one that holds somebody else's files."""
-        if self.path.exists() and not self.path.is_dir():
-            raise RunFolderError(f"{self.path} is a file; choose another --out")
-        self.path.mkdir(parents=True, exist_ok=True)
-        strangers = [entry.name for entry in self.path.iterdir() if not entry.name.startswith(".")]
-        if strangers and not self.holds_a_run():
-            raise RunFolderError(f"{self.path} holds other files ('{min(strangers)}') and no run; choose another --out")
-
     def clear(self) -> None:
         """Remove a run, and nothing that is not a run's."""
         for path in (self.summary, self.events, self.partition, self.config):
@@ -82,16 +74,32 @@ class RunFolder:
             shutil.rmtree(folder, ignore_errors=True)
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep a second process out while this one runs; the lock dies with the process."""
-        descriptor = os.open(self.path / ".lock", os.O_CREAT | os.O_RDWR)
+    def opened(self) -> Iterator[None]:
+        """Make the folder if need be, and keep other processes out of it; the lock dies with the process."""
+        self._create()
+        lock = self.path / ".lock"
+        descriptor = os.open(lock, os.O_CREAT | os.O_RDWR)
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise RunFolderError(
-                    f"{self.path} is in use by another run; wait for it or choose another --out"
-                ) from None
+                raise RunFolderError(f"{self.path} is in use by another run; wait or choose another --out") from None
             yield
         finally:
             os.close(descriptor)
+            self._remove_if_unused(lock)
+
+    def _create(self) -> None:
+        """Make the folder, and refuse one that holds somebody else's files."""
+        if self.path.exists() and not self.path.is_dir():
+            raise RunFolderError(f"{self.path} is a file; choose another --out")
+        self.path.mkdir(parents=True, exist_ok=True)
+        strangers = [entry.name for entry in self.path.iterdir() if not entry.name.startswith(".")]
+        if strangers and not self.config.exists():
+            raise RunFolderError(f"{self.path} holds other files ('{min(strangers)}') and no run; choose another --out")
+
+    def _remove_if_unused(self, lock: Path) -> None:
+        """A folder in which nothing came to be is not left behind."""
+        if [entry.name for entry in self.path.iterdir()] == [lock.name]:
+            lock.unlink()
+            self.path.rmdir()

@@ -1,0 +1,38 @@
+"""Normalising a client's inputs once or batch by batch gives the same numbers."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from fedfuse.core.randomness import Key
+from fedfuse.data import Examples, Transform
+from fedfuse.data.dataset import Normalisation
+from fedfuse.runtime import feed
+from tests.helpers import CPU
+
+
+def images():
+    pixels = torch.randint(0, 256, (20, 1, 8, 8), dtype=torch.uint8, generator=Key(0).torch())
+    return Examples(pixels, torch.arange(20))
+
+
+@pytest.mark.parametrize("limit", [0, 10**9])
+def test_batches_are_the_transformed_examples(monkeypatch, limit):
+    monkeypatch.setattr(feed, "READY_BYTES", limit)
+    examples, transform = images(), Transform(Normalisation((0.3,), (0.7,)), (1, 8, 8))
+    where = torch.tensor([3, 19, 0])
+    inputs, labels = feed.Feed(examples, transform, CPU).batch(where, Key(1).torch())
+    assert torch.equal(inputs, transform(examples.inputs[where]))
+    assert labels.tolist() == [3, 19, 0]
+
+
+def test_augmented_batches_follow_the_generator():
+    examples = images()
+    transform = Transform(Normalisation((0.3,), (0.7,)), (1, 8, 8), crop_padding=2, flip=True)
+    where = torch.arange(20)
+    source = feed.Feed(examples, transform, CPU)
+    generator = Key(1).torch()
+    first, second = source.batch(where, generator)[0], source.batch(where, generator)[0]
+    assert torch.equal(first, transform(transform.augment(examples.inputs, Key(1).torch())))
+    assert not torch.equal(first, second)
