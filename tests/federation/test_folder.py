@@ -21,6 +21,7 @@ def test_a_lock_keeps_others_out_and_is_given_back(tmp_path):
     opened(tmp_path / "run")
 
 
+@pytest.mark.xfail(strict=True, reason="folder.py: the one kept out removes the other's lock and folder")
 def test_who_is_kept_out_does_not_tear_down_what_another_is_about_to_fill(tmp_path):
     """The first one is still reading its data and has written nothing but its lock."""
     path = tmp_path / "run"

@@ -41,7 +41,8 @@ class RunProgress:
         return self
 
     def __exit__(self, *exception: type[BaseException] | BaseException | TracebackType | None) -> None:
-        self.bars.stop()
+        if self.console.is_terminal:
+            self.bars.stop()
 
     def begin(self, label: str, rounds: int) -> None:
         """The next run starts."""

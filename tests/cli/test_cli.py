@@ -1,0 +1,299 @@
+"""The command line as a person meets it: output, exit codes, and one sentence for every mistake."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+import fedfuse
+from fedfuse import presets
+from fedfuse.methods import METHODS
+
+QUICK = ("federation.rounds=2", "training.epochs=1", "methods.feddf.fuse.distiller.steps=4")
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "fedfuse", *arguments]
+
+
+def fedfuse_cli(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*arguments), cwd=folder, capture_output=True, text=True, timeout=120, env={**os.environ, **environment}
+    )
+
+
+def settings(*assignments: str) -> list[str]:
+    return [word for assignment in assignments for word in ("--set", assignment)]
+
+
+def only_sentence(result: subprocess.CompletedProcess[str]) -> str:
+    """The one line on standard error of a command that refused."""
+    assert result.returncode == 2, result.stderr
+    assert result.stdout == ""
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1, result.stderr
+    assert lines[0].startswith("fedfuse: ")
+    return lines[0].removeprefix("fedfuse: ")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A folder in which ``fedfuse run digits`` was run, and what it printed."""
+    folder = tmp_path_factory.mktemp("finished")
+    result = fedfuse_cli(folder, "run", "digits", *settings(*QUICK))
+    assert result.returncode == 0, result.stderr
+    return folder, result.stdout
+
+
+def test_run_prints_a_table_and_says_where_everything_is(finished: tuple[Path, str]) -> None:
+    folder, printed = finished
+    assert "round 2/2" in printed
+    assert "run folder  runs/digits-feddf-seed0" in printed
+    picture = re.search(r"picture +(\S+)", printed)
+    assert picture
+    assert (folder / picture[1]).read_bytes().startswith(b"\x89PNG")
+
+
+def test_run_folder_has_its_fixed_names(finished: tuple[Path, str]) -> None:
+    run = finished[0] / "runs" / "digits-feddf-seed0"
+    summary = json.loads((run / "summary.json").read_text())
+    assert summary["method"] == "feddf"
+    assert summary["seed"] == 0
+    assert summary["rounds"] == 2
+    prototype = summary["prototypes"]["mlp"]
+    assert {"accuracy_last", "accuracy_best", "accuracy_before_fusion", "accuracy_after_fusion"} <= prototype.keys()
+    assert {"ensemble_accuracy", "rounds_to_target"} <= prototype.keys()
+    assert {"bytes_up", "bytes_down", "seconds"} <= summary.keys()
+    events = [json.loads(line)["event"] for line in (run / "events.jsonl").read_text().splitlines()]
+    assert events[0] == "run_started"
+    assert events[-1] == "run_finished"
+    assert events.count("round_finished") == 2
+    assert json.loads((run / "partition.json").read_text())["sha256"] == summary["partition_sha256"]
+    assert (run / "final" / "mlp.safetensors").exists()
+    assert any((run / "checkpoints").iterdir())
+
+
+def test_written_config_is_complete_and_runs_again_to_the_same_bytes(finished: tuple[Path, str]) -> None:
+    folder, _ = finished
+    run = folder / "runs" / "digits-feddf-seed0"
+    written = yaml.safe_load((run / "config.yaml").read_text())
+    assert written["method"]["fuse"]["distiller"]["patience"] == 150
+    assert written["compute"]["threads"] == 1
+    result = fedfuse_cli(folder, "run", str(run / "config.yaml"), "--out", "again", "--quiet")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == ""
+    again = folder / "again" / "final" / "mlp.safetensors"
+    assert again.read_bytes() == (run / "final" / "mlp.safetensors").read_bytes()
+    assert (folder / "again" / "config.yaml").read_text() == (run / "config.yaml").read_text()
+
+
+def test_final_weights_load_as_a_model(finished: tuple[Path, str]) -> None:
+    model = fedfuse.load_model(finished[0] / "runs" / "digits-feddf-seed0" / "final" / "mlp.safetensors")
+    assert sum(p.numel() for p in model.parameters()) == 64 * 64 + 64 + 64 * 10 + 10
+    assert not model.training
+
+
+def test_occupied_folder_is_not_overwritten_unasked(finished: tuple[Path, str]) -> None:
+    folder, _ = finished
+    said = only_sentence(fedfuse_cli(folder, "run", "digits", *settings(*QUICK)))
+    assert "already holds a run" in said
+    assert "--resume" in said
+    assert "--overwrite" in said
+
+
+def test_resume_with_another_config_names_the_key(finished: tuple[Path, str]) -> None:
+    result = fedfuse_cli(finished[0], "run", "digits", *settings(*QUICK, "training.batch_size=16"), "--resume")
+    assert "training.batch_size is 32 there and 16 here" in only_sentence(result)
+
+
+def test_compare_tells_methods_apart(tmp_path: Path) -> None:
+    arguments = ("compare", "digits", "--methods", "fedavg,feddf", "--seeds", "0,1", *settings(*QUICK), "--out", "both")
+    result = fedfuse_cli(tmp_path, *arguments)
+    assert result.returncode == 0, result.stderr
+    assert re.search(r"fedavg .* ± ", result.stdout)
+    assert re.search(r"feddf .* ± ", result.stdout)
+    rows = json.loads((tmp_path / "both" / "comparison.json").read_text())["rows"]
+    assert [(row["method"], len(row["accuracy_last"]["values"])) for row in rows] == [("fedavg", 2), ("feddf", 2)]
+    assert (tmp_path / "both" / "comparison.png").read_bytes().startswith(b"\x89PNG")
+    side_by_side = fedfuse_cli(tmp_path, *arguments[:-1], "two-jobs", "--jobs", "2")
+    assert side_by_side.returncode == 0, side_by_side.stderr
+    for run in ("digits-fedavg-seed0", "digits-feddf-seed1"):
+        weights = [tmp_path / out / run / "final" / "mlp.safetensors" for out in ("both", "two-jobs")]
+        assert weights[0].read_bytes() == weights[1].read_bytes()
+
+
+MISTAKES = [
+    (["run", "digitz"], "unknown file or preset 'digitz' (did you mean 'digits'?)"),
+    (["run", "missing.yaml"], "missing.yaml: No such file"),
+    (settings("partition.alhpa=0.3"), "partition: unknown key 'alhpa' (did you mean 'alpha'?)"),
+    (settings("rounds=3"), "unknown key 'rounds' (did you mean 'federation.rounds'?)"),
+    (settings("training.epochs=many"), "training.epochs is 'many', but should be a whole number"),
+    (settings("training.epochs=0"), "training.epochs is 0, but should be greater than or equal to 1"),
+    (settings("data.public=1.5"), "data.public: 1.5 is not a share"),
+    (settings("method=fedavgg"), "unknown method 'fedavgg' (did you mean 'fedavg'?)"),
+    (settings("method.fuse.distiller.stepz=3"), "method.fuse.distiller: unknown key 'stepz'"),
+    (settings("data.name=cifar"), "unknown dataset 'cifar' (did you mean 'cifar10'?)"),
+    (settings("models.mlp.arch=resnet9"), "models.mlp: unknown arch 'resnet9' (did you mean 'resnet8'?)"),
+    (settings("models.mlp={arch: convnet}"), "convnet"),
+    (settings("partition.clients=100000"), "more than the 1006 training examples"),
+    (settings("partition={kind: step, clients: 10, major_classes: 2, minor_per_class: 90}"), "class 0"),
+    (settings("source={kind: dataset, data: {name: blobs}}"), "inputs of shape 2, but the clients' models read 1x8x8"),
+    (settings("data.public=0"), "source held_out needs data.public above 0"),
+    (settings("federation.clients_per_round=50"), "federation.clients_per_round is 50"),
+    (settings("method.screen=[{kind: drop_worst}]", "data.validation=0"), "set data.validation"),
+    (settings("nonsense"), "write key=value"),
+    (["compare", "digits", "--methods", "foo"], "unknown method 'foo'"),
+    (["compare", "digits", "--seeds", "0,x"], "write whole numbers"),
+    (["methods", "foo"], "unknown method 'foo'"),
+    (["presets", "foo"], "unknown preset 'foo'"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), MISTAKES, ids=str)
+def test_mistake_gets_one_sentence_and_leaves_no_folder(tmp_path: Path, arguments: list[str], sentence: str) -> None:
+    full = ["run", "digits", *arguments] if arguments[0] == "--set" else arguments
+    assert sentence in only_sentence(fedfuse_cli(tmp_path, *full))
+    assert not list(tmp_path.glob("runs/*"))
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("data: {name: digits\n", "is not YAML: expected ',' or '}'"),
+        ("seed: 1\nseed: 2\n", "the key 'seed' is written twice in line 2"),
+        ("[1, 2]\n", "should be a mapping"),
+        ("models: {m: {arch: mlp}}\n", "data is missing"),
+        ("data: {name: digits}\n", "models is missing"),
+        ("data: 3\nmodels: {m: {arch: mlp}}\n", "data is 3, but should be a mapping"),
+    ],
+)
+def test_broken_file_gets_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
+    (tmp_path / "bad.yaml").write_text(text)
+    assert sentence in only_sentence(fedfuse_cli(tmp_path, "run", "bad.yaml"))
+
+
+def test_ten_lines_of_yaml_on_own_data(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    labels = random.integers(0, 3, 300)
+    np.savez(tmp_path / "own.npz", x=random.normal(size=(300, 5)).astype("float32") + labels[:, None], y=labels)
+    (tmp_path / "own.yaml").write_text(
+        "name: own\n"
+        "data: {name: npz, path: own.npz}\n"
+        "partition: {kind: dirichlet, clients: 4, alpha: 1.0}\n"
+        "models: {small: {arch: mlp, hidden: [8]}}\n"
+        "federation: {rounds: 3}\n"
+        "method: fedprox\n"
+    )
+    result = fedfuse_cli(tmp_path, "run", "own.yaml")
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "runs" / "own-fedprox-seed0" / "final" / "small.safetensors").exists()
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_run_says_how_to_go_on_and_does(tmp_path: Path, end: signal.Signals) -> None:
+    long = settings("federation.rounds=60", "training.epochs=1", "methods.feddf.fuse.distiller.steps=4")
+    process = subprocess.Popen(
+        command("run", "digits", *long), cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    wait_for(tmp_path / "runs" / "digits-feddf-seed0" / "checkpoints", process)
+    process.send_signal(end)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert said.strip() == (
+        "fedfuse: interrupted; finished rounds are kept, go on with: fedfuse run runs/digits-feddf-seed0 --resume"
+    )
+    result = fedfuse_cli(tmp_path, "run", "runs/digits-feddf-seed0", "--resume")
+    assert result.returncode == 0, result.stderr
+    assert json.loads((tmp_path / "runs/digits-feddf-seed0/summary.json").read_text())["rounds"] == 60
+
+
+def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 60
+    while not (path.exists() and any(path.iterdir())):
+        assert process.poll() is None, "ended before it could be interrupted"
+        assert time.monotonic() < deadline, "nothing happened in a minute"
+        time.sleep(0.05)
+
+
+def test_full_disk_gets_one_sentence_and_keeps_what_is_there(tmp_path: Path) -> None:
+    """A limit on the size of files stands in for a full disk; both end in an error from write()."""
+    big = ("models.mlp.hidden=[4000]", "federation.rounds=2", "training.epochs=1", "method=fedavg")
+    (tmp_path / "runs").mkdir()
+    script = (
+        "import errno, fedfuse.core.files as files\n"
+        "write = files.write_bytes\n"
+        "def full(path, content):\n"
+        "    if path.name == 'round-000002.safetensors':\n"
+        "        raise OSError(errno.ENOSPC, 'No space left on device', str(path))\n"
+        "    write(path, content)\n"
+        "import fedfuse.federation.checkpoint as checkpoint\n"
+        "checkpoint.write_bytes = full\n"
+        "from fedfuse.cli import main\n"
+        "main()\n"
+    )
+    arguments = ["run", "digits", *settings(*big), "--quiet"]
+    result = subprocess.run(
+        [sys.executable, "-c", script, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert "the disk is full" in only_sentence(result)
+    assert fedfuse_cli(tmp_path, *arguments, "--resume").returncode == 0
+    clean = fedfuse_cli(tmp_path, *arguments, "--out", "clean")
+    assert clean.returncode == 0, clean.stderr
+    weights = [tmp_path / run / "final/mlp.safetensors" for run in ("runs/digits-fedavg-seed0", "clean")]
+    assert weights[0].read_bytes() == weights[1].read_bytes()
+
+
+def test_file_too_large_for_the_system_gets_one_sentence(tmp_path: Path) -> None:
+    """A real failing write(): the process may not write files above 100 kB."""
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    arguments = ("run", "digits", *settings("models.mlp.hidden=[4000]", "method=fedavg", *QUICK[:2]), "--quiet")
+    result = subprocess.run(
+        command(*arguments), cwd=tmp_path, capture_output=True, text=True, timeout=120, preexec_fn=limit
+    )
+    assert "File too large" in only_sentence(result)
+
+
+def test_lists(tmp_path: Path) -> None:
+    for name, words in {
+        "methods": list(METHODS),
+        "datasets": ["digits", "cifar10", "swiss_roll"],
+        "models": ["mlp", "resnet8", "78,042"],
+        "presets": presets.names(),
+    }.items():
+        result = fedfuse_cli(tmp_path, name, COLUMNS="200")
+        assert result.returncode == 0, result.stderr
+        for word in words:
+            assert word in result.stdout
+    assert fedfuse_cli(tmp_path, "--version").stdout == f"fedfuse {fedfuse.__version__}\n"
+    assert "compare" in fedfuse_cli(tmp_path, "--help").stdout
+
+
+def test_help_does_not_load_torch() -> None:
+    script = "import sys, fedfuse.cli; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False, timeout=60).returncode == 0
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_printed_method_is_a_valid_method_section(tmp_path: Path, name: str) -> None:
+    printed = yaml.safe_load(fedfuse_cli(tmp_path, "methods", name).stdout)
+    data = {"data": {"name": "digits"}, "models": {"m": {"arch": "mlp"}}}
+    assert fedfuse.Experiment(**data, **printed).config.recipe == fedfuse.Experiment(**data, method=name).config.recipe
+
+
+def test_printed_preset_is_the_file_itself(tmp_path: Path) -> None:
+    assert fedfuse_cli(tmp_path, "presets", "digits").stdout == presets.text("digits")
