@@ -164,7 +164,6 @@ class TestFolder:
         experiment().run(out, resume=True)
         assert len(events_of(out, "run_started")) == 1
 
-    @pytest.mark.xfail(strict=True, reason="experiment.py: a complete run is read from its last readable checkpoint")
     def test_a_complete_run_with_a_damaged_checkpoint_is_still_complete(self, straight, out):
         experiment().run(out)
         newest = max((out / "checkpoints").glob("round-*"))

@@ -135,7 +135,7 @@ class _Run:
     def finish(self) -> RunResult:
         identity = self.config.sha256()
         snapshot = load_checkpoint(self.folder.checkpoints, identity) if self.keep else None
-        if snapshot and self.folder.is_complete():
+        if snapshot and snapshot.server.round == self.config.federation.rounds and self.folder.is_complete():
             return RunResult(self.folder, self.folder.read_summary(), snapshot.server.history)
         built = build(self.config, self.log)  # before anything is written: an impossible experiment leaves no trace
         self._lay_out(built, snapshot)
@@ -147,6 +147,7 @@ class _Run:
 
     def _lay_out(self, built: Built, snapshot: Snapshot | None) -> None:
         """Bring the folder to the state in which the next round may begin."""
+        self.folder.sweep()
         if snapshot is None:
             self.folder.clear()
         else:

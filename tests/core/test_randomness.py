@@ -79,6 +79,5 @@ class TestDefaultGenerator:
         assert torch.equal(torch.random.get_rng_state(), before)
 
 
-@pytest.mark.xfail(strict=True, reason="randomness.py: a part may contain the separator and the type of the next")
 def test_a_part_cannot_pose_as_two():
     assert Key(0).child("a/str:b").number() != Key(0).child("a", "b").number()

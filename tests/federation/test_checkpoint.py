@@ -66,7 +66,6 @@ def test_tensors_that_share_memory_with_the_weights_are_saved(tmp_path):
     assert_same(load_checkpoint(tmp_path, "id"), snapshot)
 
 
-@pytest.mark.xfail(strict=True, reason="checkpoint.py: _unflatten splits at the last slash")
 def test_a_name_may_have_a_slash(tmp_path):
     snapshot = snapshot_of(1, {"local": {"teacher/0": torch.ones(1), "teacher/1": torch.zeros(1)}})
     save_checkpoint(tmp_path, snapshot, "id")
@@ -98,7 +97,6 @@ def test_a_truncated_newest_falls_back_to_the_one_before(tmp_path, left):
     assert_same(load_checkpoint(tmp_path, "id"), snapshot_of(1, RICH))
 
 
-@pytest.mark.xfail(strict=True, reason="checkpoint.py: no metadata is a TypeError, not caught")
 def test_a_file_of_somebody_else_falls_back_to_the_one_before(tmp_path):
     save_checkpoint(tmp_path, snapshot_of(1), "id")
     save_file({"x": torch.zeros(1)}, tmp_path / "round-000002.safetensors")

@@ -21,7 +21,6 @@ def test_a_lock_keeps_others_out_and_is_given_back(tmp_path):
     opened(tmp_path / "run")
 
 
-@pytest.mark.xfail(strict=True, reason="folder.py: the one kept out removes the other's lock and folder")
 def test_who_is_kept_out_does_not_tear_down_what_another_is_about_to_fill(tmp_path):
     """The first one is still reading its data and has written nothing but its lock."""
     path = tmp_path / "run"
@@ -61,7 +60,6 @@ def test_clearing_removes_a_run_and_nothing_else(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
-@pytest.mark.xfail(strict=True, reason="folder.py: clear removes the config before the folders")
 def test_a_folder_whose_clearing_was_cut_off_can_still_be_used(tmp_path, monkeypatch):
     """--overwrite, killed half way, then --overwrite again."""
     folder = RunFolder(tmp_path)

@@ -64,6 +64,5 @@ def test_a_network_without_buffers_is_left_alone(policy):
     assert settle(policy, view, "mlp", merged, [make_update(make_weights(bank, "mlp", 2))]).equals(merged)
 
 
-@pytest.mark.xfail(strict=True, reason="batch_norm.py: a trailing single input has no batch statistics")
 def test_reestimate_on_a_source_that_leaves_one_over():
     settled("reestimate", make_source(REESTIMATION_BATCH + 1))

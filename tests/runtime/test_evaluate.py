@@ -111,7 +111,6 @@ def test_scoring_leaves_the_weights():
     assert Weights.of(model).equals(weights)
 
 
-@pytest.mark.xfail(strict=True, reason="evaluate.py: a trailing single example has no batch statistics")
 def test_batch_statistics_of_a_trailing_single_example():
     bank = make_bank(norm=TinyNorm())
     model = bank.lend("norm", make_weights(bank, "norm", 1))

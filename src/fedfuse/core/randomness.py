@@ -30,8 +30,7 @@ class Key:
 
     def number(self) -> int:
         """63 bits that depend on every part of the address and on nothing else."""
-        address = "/".join(f"{type(part).__name__}:{part}" for part in (self.seed, *self.path))
-        digest = hashlib.sha256(address.encode()).digest()
+        digest = hashlib.sha256(repr((self.seed, *self.path)).encode()).digest()
         return int.from_bytes(digest[:8], "little") >> 1
 
     def numpy(self) -> np.random.Generator:

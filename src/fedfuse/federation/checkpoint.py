@@ -24,7 +24,7 @@ KEPT = 2
 def save_checkpoint(folder: Path, snapshot: Snapshot, config_sha256: str) -> Path:
     """Write the snapshot and remove checkpoints that are no longer needed."""
     server = snapshot.server
-    tensors = {f"weights/{name}": weights.flat for name, weights in server.weights.items()}
+    tensors = _flatten("weights", {name: {"flat": weights.flat} for name, weights in server.weights.items()})
     tensors |= _flatten("memory", server.memory)
     tensors |= _flatten("clients", {str(client): state for client, state in snapshot.clients.items()})
     about = {
@@ -46,8 +46,10 @@ def load_checkpoint(folder: Path, config_sha256: str) -> Snapshot | None:
     for path in reversed(_checkpoints(folder)):
         try:
             tensors, about = read_safetensors(path)
-        except (SafetensorError, OSError, ValueError, KeyError):
+        except (SafetensorError, OSError, ValueError, KeyError, TypeError):
             continue  # damaged on disk: the one before it leads to the same bits
+        if about["format"] != FORMAT:
+            raise RunFolderError(f"{path} was written by another version of fedfuse; choose another --out")
         if about["config_sha256"] != config_sha256:
             raise RunFolderError(f"{path} belongs to another experiment; choose another --out")
         return _snapshot(tensors, about)
@@ -69,9 +71,10 @@ def read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 def _snapshot(tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> Snapshot:
     layouts = {name: Layout.from_json(value) for name, value in about["layouts"].items()}
+    weights = _unflatten("weights", tensors)
     server = ServerState(
         round=about["round"],
-        weights={name: Weights(tensors[f"weights/{name}"], layout) for name, layout in layouts.items()},
+        weights={name: Weights(weights[name]["flat"], layout) for name, layout in layouts.items()},
         memory=_unflatten("memory", tensors),
         history=tuple(RoundRecord.from_json(record) for record in about["history"]),
     )
@@ -79,14 +82,15 @@ def _snapshot(tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> Snapsh
 
 
 def _flatten(section: str, groups: Mapping[str, Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    return {f"{section}/{group}/{name}": t for group, tensors in groups.items() for name, t in tensors.items()}
+    """Two levels of names as one; JSON keeps them apart whatever characters they have."""
+    return {json.dumps([section, group, name]): t for group, tensors in groups.items() for name, t in tensors.items()}
 
 
 def _unflatten(section: str, tensors: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
     groups: dict[str, dict[str, Tensor]] = {}
     for address, tensor in tensors.items():
-        if address.startswith(f"{section}/"):
-            group, name = address.removeprefix(f"{section}/").rsplit("/", 1)
+        own_section, group, name = json.loads(address)
+        if own_section == section:
             groups.setdefault(group, {})[name] = tensor
     return groups
 

@@ -68,10 +68,16 @@ class RunFolder:
 
     def clear(self) -> None:
         """Remove a run, and nothing that is not a run's."""
-        for path in (self.summary, self.events, self.partition, self.config):
+        for path in (self.summary, self.events, self.partition):
             path.unlink(missing_ok=True)
         for folder in (self.checkpoints, self.final, self.pictures):
             shutil.rmtree(folder, ignore_errors=True)
+        self.config.unlink(missing_ok=True)  # last: as long as anything is left, the folder is known as a run's
+
+    def sweep(self) -> None:
+        """Remove the half-written files of a process that was killed."""
+        for leftover in self.path.rglob(".*.tmp"):
+            leftover.unlink()
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -84,10 +90,12 @@ class RunFolder:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise RunFolderError(f"{self.path} is in use by another run; wait or choose another --out") from None
-            yield
+            try:
+                yield
+            finally:
+                self._remove_if_unused(lock)
         finally:
             os.close(descriptor)
-            self._remove_if_unused(lock)
 
     def _create(self) -> None:
         """Make the folder, and refuse one that holds somebody else's files."""

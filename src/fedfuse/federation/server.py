@@ -132,14 +132,14 @@ class _Round:
                 log.emit("update_refused", round=self.number, client=update.client, reason=reason)
             else:
                 accepted[update.client] = update
-                if state:
-                    states[update.client] = state
+                states[update.client] = state
                 log.emit(
                     "client_finished", round=self.number, client=update.client, prototype=update.prototype,
-                    examples=update.examples, bytes_up=update.nbytes, **update.metrics,
+                    examples=update.examples, bytes_up=update.nbytes, metrics=dict(update.metrics),
                 )  # fmt: skip
             log.tick("clients", len(tasks) - len(open_tasks), len(tasks))
-        return [accepted[client] for client in sorted(accepted)], states
+        kept = {client: state for client, state in states.items() if state}
+        return [accepted[client] for client in sorted(accepted)], kept
 
     def screen(self, updates: Sequence[Update]) -> Screened:
         screened = Screened(updates, updates)
@@ -179,6 +179,7 @@ class _Round:
         fused: Fused,
         weights: Mapping[str, Weights],
     ) -> RoundRecord:
+        losses = [update.metrics["loss"] for update in updates if "loss" in update.metrics]
         return RoundRecord(
             round=self.number,
             clients=tuple(task.client for task in tasks),
@@ -186,7 +187,7 @@ class _Round:
             screened=tuple(sorted(screened.reasons)),
             bytes_up=sum(update.nbytes for update in updates),
             bytes_down=sum(task.nbytes for task in tasks),
-            training_loss=fmean(u.metrics["loss"] for u in updates if "loss" in u.metrics) if updates else None,
+            training_loss=fmean(losses) if losses else None,
             ensemble_accuracy=self.ensemble_accuracy(screened.teachers),
             prototypes={p: self.prototype_record(p, merged.get(p), fused, weights[p]) for p in weights},
             seconds=round(time.perf_counter() - self.started, 3),

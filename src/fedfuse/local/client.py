@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from fedfuse.core.errors import DataError
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
@@ -35,6 +36,8 @@ class Clients:
             with self.bank.compute.fixed_threads():
                 return self._train(task, state)
         except Exception as error:
+            if "more than 1 value per channel" in str(error):  # torch's words for it
+                raise DataError(_lonely(task)) from None
             error.add_note(f"while client {task.client} trained '{task.prototype}' in round {task.round}")
             raise
 
@@ -55,3 +58,10 @@ class Clients:
             metrics={"loss": trained.loss, "steps": trained.steps},
         )
         return update, hooks.state()
+
+
+def _lonely(task: Task) -> str:
+    return (
+        f"client {task.client} has a batch of one example, which BatchNorm cannot normalise in '{task.prototype}'; "
+        "raise training.batch_size or partition.min_examples, or give the model another norm"
+    )

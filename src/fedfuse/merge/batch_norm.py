@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Literal
 
 import torch
-from torch import nn
 
 from fedfuse.core.messages import Update
 from fedfuse.core.weights import Weights
 from fedfuse.models import Classifier
+from fedfuse.runtime.batches import slices
+from fedfuse.runtime.evaluate import batch_norms_training
 from fedfuse.runtime.source import Source
 from fedfuse.runtime.view import ServerView
 
@@ -39,15 +40,14 @@ def settle(
 @torch.no_grad()
 def reestimate(model: Classifier, source: Source) -> None:
     """Replace running statistics by the mean of the batch statistics over the whole source."""
-    layers = [layer for layer in model.modules() if isinstance(layer, nn.modules.batchnorm._BatchNorm)]
-    momenta = [layer.momentum for layer in layers]
-    for layer in layers:
-        layer.reset_running_stats()
-        layer.momentum = None  # torch's spelling of "cumulative average"
-    was_training = model.training
-    model.train()
-    for where in source.all_indices().split(REESTIMATION_BATCH):
-        model(source.inputs(where))
-    model.train(was_training)
-    for layer, momentum in zip(layers, momenta, strict=True):
-        layer.momentum = momentum
+    with batch_norms_training(model) as layers:
+        momenta = [layer.momentum for layer in layers]
+        for layer in layers:
+            layer.reset_running_stats()
+            layer.momentum = None  # torch's spelling of "cumulative average"
+        try:
+            for where in slices(len(source), REESTIMATION_BATCH):
+                model(source.inputs(source.all_indices()[where]))
+        finally:
+            for layer, momentum in zip(layers, momenta, strict=True):
+                layer.momentum = momentum

@@ -1,9 +1,13 @@
-"""The order in which examples are visited: a seeded permutation per epoch."""
+"""The order in which examples are visited.
+
+A trailing single example joins the batch before it, because BatchNorm cannot normalise one value; no example is
+ever dropped.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count
+from itertools import count, pairwise
 
 import torch
 from torch import Tensor
@@ -12,16 +16,17 @@ from fedfuse.core.randomness import Key
 
 
 def epoch_batches(size: int, batch_size: int, key: Key) -> list[Tensor]:
-    """Cut one permutation of ``range(size)`` into batches.
-
-    A trailing single example joins the batch before it, because BatchNorm cannot normalise one value;
-    no example is ever dropped.
-    """
+    """Cut one permutation of ``range(size)`` into batches."""
     order = torch.randperm(size, generator=key.torch())
-    batches = list(order.split(batch_size))
-    if len(batches) > 1 and len(batches[-1]) == 1:
-        batches[-2:] = [torch.cat(batches[-2:])]
-    return batches
+    return [order[where] for where in slices(size, batch_size)]
+
+
+def slices(size: int, batch_size: int) -> list[slice]:
+    """``range(size)`` in order, cut into batches."""
+    starts = list(range(0, size, batch_size))
+    if len(starts) > 1 and size - starts[-1] == 1:
+        starts.pop()
+    return [slice(start, end) for start, end in pairwise([*starts, size])]
 
 
 def endless_batches(size: int, batch_size: int, key: Key) -> Iterator[Tensor]:

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fedfuse.data import Examples, Transform
+from fedfuse.runtime.batches import slices
 from fedfuse.runtime.compute import Compute
 
 
@@ -45,11 +46,9 @@ class Evaluator:
         if not len(self):
             raise ValueError("nothing to score on")
         correct, loss = 0, 0.0
-        for inputs, labels in zip(
-            self.examples.inputs.split(self.batch_size), self.examples.labels.split(self.batch_size), strict=True
-        ):
-            logits = predict(self.compute.inputs(self.transform(inputs)))
-            labels = labels.to(logits.device)
+        for where in slices(len(self), self.batch_size):
+            logits = predict(self.compute.inputs(self.transform(self.examples.inputs[where])))
+            labels = self.examples.labels[where].to(logits.device)
             correct += int((logits.argmax(dim=1) == labels).sum())
             loss += float(F.cross_entropy(logits.double(), labels, reduction="sum"))
         return Score(correct / len(self), loss / len(self))
@@ -62,15 +61,32 @@ def evaluation_mode(model: nn.Module, batch_statistics: bool = False) -> Iterato
     With ``batch_statistics`` the norm layers normalise by each batch, and their running statistics are
     put back afterwards, so that looking at a model never changes it.
     """
+    if batch_statistics:
+        with batch_norms_training(model) as layers:
+            saved = [(buffer, buffer.clone()) for layer in layers for buffer in layer.buffers()]
+            try:
+                yield
+            finally:
+                for buffer, value in saved:
+                    buffer.copy_(value)
+        return
     was_training = model.training
     model.eval()
-    norms = [layer for layer in model.modules() if isinstance(layer, nn.modules.batchnorm._BatchNorm)]
-    saved = [(buffer, buffer.clone()) for layer in norms for buffer in layer.buffers()] if batch_statistics else []
-    for layer in norms:
-        layer.train(batch_statistics)
     try:
         yield
     finally:
-        for buffer, value in saved:
-            buffer.copy_(value)
+        model.train(was_training)
+
+
+@contextmanager
+def batch_norms_training(model: nn.Module) -> Iterator[list[nn.modules.batchnorm._BatchNorm]]:
+    """Inside the block, BatchNorm layers use and gather batch statistics while all else is in eval mode."""
+    layers = [layer for layer in model.modules() if isinstance(layer, nn.modules.batchnorm._BatchNorm)]
+    was_training = model.training
+    model.eval()
+    for layer in layers:
+        layer.train()
+    try:
+        yield layers
+    finally:
         model.train(was_training)

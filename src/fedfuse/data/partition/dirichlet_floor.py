@@ -30,5 +30,6 @@ class DirichletFloor(Partition):
 
     def _counts(self, sizes: Counts, random: np.random.Generator) -> Counts | None:
         shares = random.dirichlet(np.full(self.clients, self.alpha), size=len(sizes))
-        counts = np.floor(shares * sizes[:, None]).astype(np.int64)
+        # A share that is whole but for rounding, such as a single client's 1 - 1e-16, must not lose an example.
+        counts = np.floor(shares * sizes[:, None] + 1e-9).astype(np.int64)
         return counts if shares.sum(axis=0).min() > LEAST_COLUMN_SUM and enough_for_all(counts, 1) else None
