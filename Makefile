@@ -1,43 +1,52 @@
-# make demo: a federation on embedded data.   make test: every check.   Both create .venv by themselves.
+# make demo: a federation on embedded data.   make test: every check.   Both set up .venv by themselves.
 PYTHON ?= python3
 VENV := .venv
-BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+RUN := $(VENV)/bin/python -m
+PIP := $(RUN) pip --quiet --disable-pip-version-check
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-# One thread per process: the checks run side by side.
-export OMP_NUM_THREADS := 1
 
 .PHONY: demo test check format bench clean
 
-demo: $(VENV)/.installed
-	$(BIN)/fedfuse compare digits --methods fedavg,feddf --seeds 0,1,2 --out runs/demo --overwrite
+demo: $(VENV)/installed
+	$(RUN) fedfuse compare digits --methods fedavg,feddf --seeds 0,1,2 --out runs/demo --overwrite
 
 test: check
-	$(BIN)/python -m pytest -n $(CORES)
+	$(RUN) pytest -n $(CORES)
 
-check: $(VENV)/.installed-dev
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports --no-logo
+check: $(VENV)/installed-dev
+	$(RUN) ruff check .
+	$(RUN) ruff format --check .
+	$(RUN) mypy
+	$(VENV)/bin/python -c 'from importlinter.cli import lint_imports_command; lint_imports_command()'
 
-format: $(VENV)/.installed-dev
-	$(BIN)/ruff check --fix .
-	$(BIN)/ruff format .
+format: $(VENV)/installed-dev
+	$(RUN) ruff check --fix .
+	$(RUN) ruff format .
 
-bench: $(VENV)/.installed
-	$(BIN)/python benchmarks/round_overhead.py
+# Per-round overhead against a hand-written loop, as a ratio measured in one run.
+bench: $(VENV)/installed
+	$(VENV)/bin/python benchmarks/round_overhead.py
 
 clean:
 	rm -rf $(VENV) build dist src/*.egg-info
 
+# A stamp counts only while the environment behind it works: not after a move, an upgrade or half a deletion.
+WORKS = $(VENV)/bin/python -c 'import fedfuse, pathlib, torch; from importlib.util import find_spec; \
+	assert pathlib.Path(fedfuse.__file__).is_relative_to(pathlib.Path.cwd()) and all(map(find_spec, "$(1)".split()))'
+BROKEN := $(shell $(call WORKS,pydantic typer sklearn matplotlib pyarrow) >/dev/null 2>&1 || echo yes)
+BROKEN_DEV := $(shell $(call WORKS,pytest xdist hypothesis ruff mypy importlinter datasets) >/dev/null 2>&1 || echo yes)
+
+.PHONY: always
+always:
+
 # torch first and by itself, so that nothing else drags in another build of it.
-$(VENV)/.installed: pyproject.toml constraints.txt
-	$(BIN)/python -c pass 2>/dev/null || { rm -rf $(VENV) && $(PYTHON) -m venv $(VENV); }
+$(VENV)/installed: pyproject.toml constraints.txt $(if $(BROKEN),always)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "fedfuse needs Python 3.11 or newer; try make PYTHON=python3.11"; exit 2; }
+	$(RUN) pip --version >/dev/null 2>&1 || { rm -rf $(VENV) && $(PYTHON) -m venv $(VENV); }
 	$(PIP) install -c constraints.txt torch
 	$(PIP) install -c constraints.txt -e .
-	touch $@
+	@touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.installed
+$(VENV)/installed-dev: $(VENV)/installed $(if $(BROKEN_DEV),always)
 	$(PIP) install -c constraints.txt -e '.[dev]'
-	touch $@
+	@touch $@
