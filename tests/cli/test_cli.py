@@ -59,7 +59,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 def test_run_prints_a_table_and_says_where_everything_is(finished: tuple[Path, str]) -> None:
     folder, printed = finished
     assert "round 2/2" in printed
-    assert "run folder  runs/digits-feddf-seed0" in printed
+    assert "folder   runs/digits-feddf-seed0" in printed
     picture = re.search(r"picture +(\S+)", printed)
     assert picture
     assert (folder / picture[1]).read_bytes().startswith(b"\x89PNG")

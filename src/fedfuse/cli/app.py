@@ -63,6 +63,7 @@ def run(
     """Run one experiment."""
     from fedfuse.cli.progress import RunProgress
     from fedfuse.cli.tables import size, summary_table
+    from fedfuse.data import PartitionReport
     from fedfuse.experiment import Experiment
 
     loaded = Experiment.load(experiment, assignments or ())
@@ -76,10 +77,13 @@ def run(
             _interrupted(f"fedfuse run {folder} --resume")
     if not quiet:
         summary = result.summary
-        console.print(summary_table(summary))
         traffic = f"{size(summary['bytes_up'])} up, {size(summary['bytes_down'])} down, {summary['seconds']:.1f} s"
-        console.print(
-            f"{traffic}\nrun folder  {folder}\npicture     {result.folder.pictures / 'accuracy.png'}", highlight=False
+        console.print(summary_table(summary))
+        _facts(
+            data=PartitionReport.load(result.folder.partition).in_words(),
+            traffic=traffic,
+            folder=folder,
+            picture=result.folder.pictures / "accuracy.png",
         )
 
 
@@ -106,7 +110,7 @@ def compare(
     folder = cells[0].folder.path.parent
     comparison = conclude(cells, results, folder)
     console.print(comparison_table(comparison))
-    console.print(f"run folders {folder}\npicture     {comparison.picture}", highlight=False)
+    _facts(folder=folder, picture=comparison.picture)
 
 
 @app.command()
@@ -196,6 +200,11 @@ def schema() -> None:
     from fedfuse.config import json_schema
 
     sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")
+
+
+def _facts(**facts: object) -> None:
+    for name, value in facts.items():
+        console.print(f"{name:8} {value}", highlight=False, soft_wrap=True)
 
 
 def _run_folder(experiment: str, out: Path | None, resume: bool) -> Path | None:

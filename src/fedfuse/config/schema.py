@@ -136,5 +136,19 @@ def json_schema() -> Raw:
     by_parts = dict(schema["properties"]["method"])
     schema["properties"]["method"] = {"anyOf": [names, by_parts], "default": "fedavg"}
     schema["required"] = [key for key in schema["required"] if key != "method"]
+    _loosen(schema)
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     return schema
+
+
+def _loosen(node: Any) -> None:
+    """``oneOf`` to ``anyOf``: a file may adjust a part without repeating its kind, and then several may fit."""
+    if isinstance(node, dict):
+        node.pop("discriminator", None)
+        if "oneOf" in node:
+            node["anyOf"] = node.pop("oneOf")
+        for child in node.values():
+            _loosen(child)
+    elif isinstance(node, list):
+        for child in node:
+            _loosen(child)

@@ -57,3 +57,9 @@ def test_a_changed_or_cut_file_is_refused(tmp_path: Path) -> None:
 def test_the_hash_knows_the_borders() -> None:
     one, two = np.array([1]), np.array([2, 3])
     assert assignment_hash([one, two]) != assignment_hash([np.array([1, 2]), np.array([3])])
+
+
+def test_in_words() -> None:
+    partition = Dirichlet(clients=2, alpha=1.0)
+    report = PartitionReport.of(partition, [np.arange(3), np.arange(3, 60)], LABELS, 3)
+    assert report.in_words() == "2 clients with 3 to 57 examples of 3 classes each"

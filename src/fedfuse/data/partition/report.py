@@ -53,6 +53,12 @@ class PartitionReport(Settings):
         """The assignment as :meth:`Partition.assign` returned it."""
         return [np.array(part, dtype=np.int64) for part in self.assignment]
 
+    def in_words(self) -> str:
+        """One line: how many clients, how large, how many classes each."""
+        sizes = [client.size for client in self.clients]
+        classes = [sum(count > 0 for count in client.class_counts) for client in self.clients]
+        return f"{len(sizes)} clients with {_range(sizes)} examples of {_range(classes)} classes each"
+
     def save(self, path: Path) -> None:
         write_text(path, self.model_dump_json() + "\n")
 
@@ -74,6 +80,11 @@ def assignment_hash(assignment: Sequence[Indices]) -> str:
     for part in assignment:
         digest.update(np.asarray(part, dtype="<i8").tobytes())
     return digest.hexdigest()
+
+
+def _range(values: Sequence[int]) -> str:
+    low, high = min(values), max(values)
+    return str(low) if low == high else f"{low} to {high}"
 
 
 def _share(labels: Indices, classes: int) -> ClientShare:
