@@ -85,8 +85,8 @@ def make_update(
 
 
 def make_view(bank: ModelBank, weights: Mapping[str, Weights] | None = None, **more: Any) -> ServerView:
-    surroundings = {"round": 1, "key": Key(0), "memory": {}, "validation": None, "source": None, **more}
-    return ServerView(bank=bank, weights=weights or {}, **surroundings)
+    defaults = {"round": 1, "key": Key(0), "memory": {}, "clients": 10, "validation": None, "source": None}
+    return ServerView(bank=bank, weights=weights or {}, **{**defaults, **more})
 
 
 def make_recipe(**parts: Any) -> Recipe:
@@ -138,7 +138,7 @@ def make_federation(
     key = Key(5)
     holdings = {client: make_examples(8 + 3 * client, seed=client) for client in range(clients)}
     training = TrainingSettings(epochs=1, batch_size=4)
-    engine: Any = LocalEngine(Clients(holdings, AS_IT_IS, bank, recipe.local, training, key))
+    engine: Any = LocalEngine(Clients(holdings, AS_IT_IS, bank, recipe.local, training, 10, key))
     return Federation(
         recipe=recipe,
         settings=FederationSettings(**{"rounds": 3, **settings}),

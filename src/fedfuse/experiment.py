@@ -201,7 +201,15 @@ def build(config: ExperimentConfig, log: EventLog) -> Built:
         bank.layout(prototype)  # builds the network once, so that an impossible one is refused now
     source = _source(config, splits, transform, compute, key.child("source"))
     _check_needs(config, splits)
-    clients = Clients(Holdings(splits.train, assignment), transform, bank, config.recipe.local, config.training, key)
+    clients = Clients(
+        Holdings(splits.train, assignment),
+        transform,
+        bank,
+        config.recipe.local,
+        config.training,
+        config.federation.rounds,
+        key,
+    )
 
     def evaluator(examples: Any) -> Evaluator:
         return Evaluator(examples, transform, compute, config.evaluation.batch_size)

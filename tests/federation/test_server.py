@@ -349,9 +349,9 @@ class Remembering(Objective):
     def begin(self, visit):
         return _RememberingHooks(visit)
 
-    def brief(self, view):
+    def brief(self, view, chosen):
         sent = view.memory.get("total", torch.zeros(()))
-        return {prototype: {"sent": sent} for prototype in view.weights}
+        return {client: {"sent": sent} for client in chosen}
 
     def debrief(self, view, updates, weights):
         before = view.memory.get("total", torch.zeros(()))

@@ -16,7 +16,7 @@ def make_clients(objective=None, **architectures):
     bank = make_bank(**(architectures or {"norm": TinyNorm(dropout=0.3), "mlp": Mlp(hidden=(5,))}))
     holdings = {client: make_examples(9 + client, seed=client) for client in range(3)}
     training = TrainingSettings(epochs=2, batch_size=4)
-    return Clients(holdings, AS_IT_IS, bank, objective or Plain(), training, Key(1))
+    return Clients(holdings, AS_IT_IS, bank, objective or Plain(), training, 10, Key(1))
 
 
 def task_of(clients, client=0, prototype="norm", number=1):
@@ -43,7 +43,13 @@ class TestPurity:
         clients = make_clients(mlp=Mlp(hidden=(5,)))
         # The same examples for both, so that only the address of the randomness differs.
         same = Clients(
-            {0: clients.holdings[0], 1: clients.holdings[0]}, AS_IT_IS, clients.bank, Plain(), clients.training, Key(1)
+            {0: clients.holdings[0], 1: clients.holdings[0]},
+            AS_IT_IS,
+            clients.bank,
+            Plain(),
+            clients.training,
+            10,
+            Key(1),
         )
         results = [same.work(task_of(same, c, "mlp", r), {})[0].weights for c, r in ((0, 1), (1, 1), (0, 2))]
         assert len({weights.sha256() for weights in results}) == 3

@@ -20,7 +20,16 @@ KEY = Key(3).child("round", 1, "client", 0)
 def visit_of(training, seed=1, count=21):
     bank = make_bank(norm=TinyNorm())
     weights = make_weights(bank, "norm", seed)
-    return Visit(Task(1, 0, "norm", weights), bank.lend("norm", weights), make_examples(count), training, {}, KEY)
+    return Visit(
+        Task(1, 0, "norm", weights),
+        bank.lend("norm", weights),
+        make_examples(count),
+        training,
+        training.optimizer.learning_rate,
+        {},
+        bank,
+        KEY,
+    )
 
 
 def by_hand(visit, make_optimizer):

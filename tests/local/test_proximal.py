@@ -22,7 +22,16 @@ def trained(objective, epochs, momentum=0.0):
     bank = make_bank(norm=TinyNorm())
     weights = make_weights(bank, "norm", 1)
     training = TrainingSettings(epochs=epochs, batch_size=6, optimizer=Sgd(learning_rate=0.2, momentum=momentum))
-    visit = Visit(Task(1, 0, "norm", weights), bank.lend("norm", weights), make_examples(18), training, {}, KEY)
+    visit = Visit(
+        Task(1, 0, "norm", weights),
+        bank.lend("norm", weights),
+        make_examples(18),
+        training,
+        training.optimizer.learning_rate,
+        {},
+        bank,
+        KEY,
+    )
     train(visit, objective.begin(visit), AS_IT_IS, CPU)
     return Weights.of(visit.model)
 

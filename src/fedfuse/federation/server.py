@@ -90,6 +90,7 @@ class _Round:
             key=self.key.child(part),
             weights=self.before.server.weights,
             memory=self.memory.get(part, {}),
+            clients=federation.clients,
             bank=federation.bank,
             validation=federation.validation,
             source=federation.source,
@@ -106,17 +107,13 @@ class _Round:
         number = clients_per_round(federation.settings, federation.clients)
         chosen = sample(federation.clients, number, self.key.child("sample"))
         federation.log.emit("round_started", round=self.number, clients=chosen)
-        extras = self.recipe.local.brief(self.view("local"))
-        prototype_of = federation.prototype_of()
+        prototypes = federation.prototype_of()
+        prototype_of = {client: prototypes[client] for client in chosen}
+        extras = self.recipe.local.brief(self.view("local"), prototype_of)
+        weights = self.before.server.weights
         return [
-            Task(
-                self.number,
-                client,
-                prototype_of[client],
-                self.before.server.weights[prototype_of[client]],
-                extras.get(prototype_of[client], {}),
-            )
-            for client in chosen
+            Task(self.number, client, prototype, weights[prototype], extras.get(client, {}))
+            for client, prototype in prototype_of.items()
         ]
 
     def collect(self, tasks: Sequence[Task]) -> tuple[list[Update], ClientStates]:

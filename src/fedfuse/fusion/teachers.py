@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from fedfuse.core.weights import Weights
-from fedfuse.runtime.bank import ModelBank
+from fedfuse.runtime.bank import TEACHER, ModelBank
 from fedfuse.runtime.evaluate import evaluation_mode
 from fedfuse.runtime.source import Source
 from fedfuse.runtime.view import Progress
@@ -72,6 +72,6 @@ class Ensemble:
 
     @contextmanager
     def _asked(self, teacher: Teacher) -> Iterator[Callable[[Tensor], Tensor]]:
-        model = self.bank.lend(teacher.prototype, teacher.weights, role="teacher")
+        model = self.bank.lend(teacher.prototype, teacher.weights, role=TEACHER)
         with torch.no_grad(), evaluation_mode(model):
             yield model

@@ -28,6 +28,7 @@ class Clients:
     bank: ModelBank
     objective: Objective
     training: TrainingSettings
+    rounds: int
     key: Key
 
     def work(self, task: Task, state: Tensors) -> tuple[Update, Tensors]:
@@ -45,7 +46,8 @@ class Clients:
         examples = self.holdings[task.client]
         model = self.bank.lend(task.prototype, task.weights)
         key = self.key.child("round", task.round, "client", task.client)
-        visit = Visit(task, model, examples, self.training, state, key)
+        rate = self.training.rate(task.round, self.rounds)
+        visit = Visit(task, model, examples, self.training, rate, state, self.bank, key)
         hooks = self.objective.begin(visit)
         trained = train(visit, hooks, self.transform, self.bank.compute)
         update = Update(

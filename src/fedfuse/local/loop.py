@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 from fedfuse.data import Transform
 from fedfuse.local.objective import Batch, Hooks, Visit
@@ -26,13 +27,14 @@ def train(visit: Visit, hooks: Hooks, transform: Transform, compute: Compute) ->
     """Run the visit's epochs on its model, calling the hooks at their moments."""
     model, examples = visit.model, visit.examples
     feed = Feed(examples, transform, compute)
-    optimizer = visit.training.optimizer.build(model)
+    training = visit.training
+    optimizer = training.optimizer.build(model, visit.learning_rate)
     model.train()
     losses = []
     with visit.key.child("dropout").default_generator():
-        for epoch in range(visit.training.epochs):
+        for epoch in range(training.epochs_of(visit.key)):
             views = visit.key.child("augment", epoch).torch()
-            for where in epoch_batches(len(examples), visit.training.batch_size, visit.key.child("batches", epoch)):
+            for where in epoch_batches(len(examples), training.batch_size, visit.key.child("batches", epoch)):
                 batch = Batch(*feed.batch(where, views))
                 features = model.features(batch.inputs)
                 logits = model.classifier(features)
@@ -43,6 +45,8 @@ def train(visit: Visit, hooks: Hooks, transform: Transform, compute: Compute) ->
                 optimizer.zero_grad()
                 loss.backward()
                 hooks.on_gradient()
+                if training.clip_norm is not None:
+                    nn.utils.clip_grad_norm_(model.parameters(), training.clip_norm)
                 optimizer.step()
                 hooks.on_step_end()
                 losses.append(loss.detach())

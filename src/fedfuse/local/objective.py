@@ -15,6 +15,7 @@ from fedfuse.core.weights import Weights
 from fedfuse.data import Examples
 from fedfuse.local.settings import TrainingSettings
 from fedfuse.models import Classifier
+from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.view import ServerView
 
 
@@ -30,14 +31,17 @@ class Batch:
 class Visit:
     """Everything one client has while it works on one task.
 
-    ``state`` is what this client's hooks returned the last time it took part (empty before).
+    ``state`` is what this client's hooks returned the last time it took part (empty before). ``bank`` lends further
+    networks under other roles than "student", which is ``model``.
     """
 
     task: Task
     model: Classifier
     examples: Examples
     training: TrainingSettings
+    learning_rate: float
     state: Tensors
+    bank: ModelBank
     key: Key
 
 
@@ -69,8 +73,8 @@ class Objective(Part):
     def begin(self, visit: Visit) -> Hooks:
         """Start one client's session; the model already holds the task's weights."""
 
-    def brief(self, view: ServerView) -> Mapping[str, Tensors]:  # noqa: ARG002 - the default has nothing to say
-        """Extras for this round's tasks, by prototype."""
+    def brief(self, view: ServerView, chosen: Mapping[int, str]) -> Mapping[int, Tensors]:  # noqa: ARG002
+        """Extras for this round's tasks, by client; ``chosen`` gives the sampled clients' prototypes."""
         return {}
 
     def debrief(self, view: ServerView, updates: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:  # noqa: ARG002

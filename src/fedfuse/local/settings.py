@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+import math
+from typing import Self
+
+from pydantic import Field, model_validator
 
 from fedfuse.core.part import Settings
+from fedfuse.core.randomness import Key
 from fedfuse.runtime.optimizers import AnyOptimizer, Sgd
+
+
+class Decay(Settings):
+    """A step down of the learning rate."""
+
+    after: float = Field(gt=0, lt=1, description="share of the rounds that must have passed")
+    factor: float = Field(gt=0, description="what the rate is multiplied by from then on")
 
 
 class TrainingSettings(Settings):
@@ -14,3 +25,26 @@ class TrainingSettings(Settings):
     epochs: int = Field(1, ge=1, description="passes over the client's own examples per round (E of the papers)")
     batch_size: int = Field(64, ge=1)
     optimizer: AnyOptimizer = Field(default_factory=Sgd)
+    decay: tuple[Decay, ...] = Field((), description="steps down of the rate across rounds; FedBE: .1 at .3 and at .6")
+    clip_norm: float | None = Field(None, gt=0, description="bound on the gradient norm; FedGKD's code used 10")
+    fewest_epochs: int | None = Field(
+        None, ge=1, description="stragglers: each client trains a random number of epochs, from this up to epochs"
+    )
+
+    @model_validator(mode="after")
+    def _fewest_is_fewer(self) -> Self:
+        if self.fewest_epochs is not None and self.fewest_epochs > self.epochs:
+            raise ValueError(f"fewest_epochs is {self.fewest_epochs}, but epochs is {self.epochs}")
+        return self
+
+    def rate(self, number: int, rounds: int) -> float:
+        """The learning rate in round ``number`` (from 1) of ``rounds``."""
+        passed = (number - 1) / rounds
+        factors = [decay.factor for decay in self.decay if passed >= decay.after]
+        return self.optimizer.learning_rate * math.prod(factors)
+
+    def epochs_of(self, key: Key) -> int:
+        """How many epochs one client trains in one round."""
+        if self.fewest_epochs is None:
+            return self.epochs
+        return int(key.child("epochs").numpy().integers(self.fewest_epochs, self.epochs + 1))

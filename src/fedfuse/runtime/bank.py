@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, cast
+from typing import cast
 
 import torch
 
@@ -12,8 +12,8 @@ from fedfuse.core.weights import Layout, Weights
 from fedfuse.models import Architecture, Classifier, create
 from fedfuse.runtime.compute import Compute
 
-Role = Literal["student", "teacher"]
-"""Two residents per prototype, so that a student can train while its teachers are asked."""
+STUDENT, TEACHER = "student", "teacher"
+"""Roles: residents of one prototype that are in use at the same time, such as a student and the teacher it asks."""
 
 
 class ModelBank:
@@ -30,7 +30,7 @@ class ModelBank:
         self.input_shape = input_shape
         self.classes = classes
         self.compute = compute
-        self._residents: dict[tuple[str, Role], Classifier] = {}
+        self._residents: dict[tuple[str, str], Classifier] = {}
         self._layouts: dict[str, Layout] = {}
 
     @property
@@ -43,16 +43,16 @@ class ModelBank:
 
     def layout(self, prototype: str) -> Layout:
         if prototype not in self._layouts:
-            self._layouts[prototype] = Layout.of(self._resident(prototype, "student"))
+            self._layouts[prototype] = Layout.of(self._resident(prototype, STUDENT))
         return self._layouts[prototype]
 
-    def lend(self, prototype: str, weights: Weights, role: Role = "student") -> Classifier:
+    def lend(self, prototype: str, weights: Weights, role: str = STUDENT) -> Classifier:
         """The resident network holding ``weights``; valid until the same prototype and role is lent again."""
         model = self._resident(prototype, role)
         weights.load_into(model)
         return model
 
-    def _resident(self, prototype: str, role: Role) -> Classifier:
+    def _resident(self, prototype: str, role: str) -> Classifier:
         if (prototype, role) not in self._residents:
             model = self._create(prototype, Key(0, ("resident",)))
             self._residents[prototype, role] = cast(Classifier, self.compute.place(model))

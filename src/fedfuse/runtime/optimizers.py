@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from pydantic import Field
@@ -18,15 +18,12 @@ class Sgd(Part):
     learning_rate: float = Field(0.1, gt=0)
     momentum: float = Field(0.0, ge=0, lt=1)
     weight_decay: float = Field(0.0, ge=0)
+    decay_norms: bool = Field(True, description="whether weight decay also pulls at the scales of norm layers")
 
-    def build(self, model: nn.Module) -> torch.optim.Optimizer:
-        return torch.optim.SGD(
-            model.parameters(),
-            lr=self.learning_rate,
-            momentum=self.momentum,
-            weight_decay=self.weight_decay,
-            fused=can_fuse(model),
-        )
+    def build(self, model: nn.Module, learning_rate: float | None = None) -> torch.optim.Optimizer:
+        groups = parameter_groups(model, self.weight_decay, self.decay_norms)
+        rate = self.learning_rate if learning_rate is None else learning_rate
+        return torch.optim.SGD(groups, lr=rate, momentum=self.momentum, fused=can_fuse(model))
 
 
 class Adam(Part):
@@ -35,11 +32,26 @@ class Adam(Part):
     kind: Literal["adam"] = "adam"
     learning_rate: float = Field(1e-3, gt=0)
     weight_decay: float = Field(0.0, ge=0)
+    decay_norms: bool = Field(True, description="whether weight decay also pulls at the scales of norm layers")
 
-    def build(self, model: nn.Module) -> torch.optim.Optimizer:
-        return torch.optim.Adam(
-            model.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay, fused=can_fuse(model)
-        )
+    def build(self, model: nn.Module, learning_rate: float | None = None) -> torch.optim.Optimizer:
+        groups = parameter_groups(model, self.weight_decay, self.decay_norms)
+        rate = self.learning_rate if learning_rate is None else learning_rate
+        return torch.optim.Adam(groups, lr=rate, fused=can_fuse(model))
+
+
+def parameter_groups(model: nn.Module, weight_decay: float, decay_norms: bool) -> list[dict[str, Any]]:
+    """All parameters with the weight decay that applies to them."""
+    if decay_norms or weight_decay == 0:
+        return [{"params": list(model.parameters()), "weight_decay": weight_decay}]
+    norms = {id(p) for layer in model.modules() if isinstance(layer, NORM_LAYERS) for p in layer.parameters()}
+    return [
+        {"params": [p for p in model.parameters() if id(p) not in norms], "weight_decay": weight_decay},
+        {"params": [p for p in model.parameters() if id(p) in norms], "weight_decay": 0.0},
+    ]
+
+
+NORM_LAYERS = (nn.modules.batchnorm._BatchNorm, nn.GroupNorm, nn.LayerNorm, nn.modules.instancenorm._InstanceNorm)
 
 
 def can_fuse(model: nn.Module) -> bool:

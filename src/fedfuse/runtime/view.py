@@ -20,7 +20,8 @@ Progress = Callable[[str, int, int], None]
 class ServerView:
     """Read-only surroundings of one part in one round.
 
-    ``weights`` are the prototypes as they were broadcast this round. ``memory`` is what this part returned
+    ``weights`` are the prototypes as they were broadcast this round, ``clients`` is the size of the whole federation
+    (N of the papers). ``memory`` is what this part returned
     last round (empty before the first); it is part of the checkpoint, and nothing else survives a round.
     """
 
@@ -28,6 +29,7 @@ class ServerView:
     key: Key
     weights: Mapping[str, Weights]
     memory: Tensors
+    clients: int
     bank: ModelBank
     validation: Evaluator | None
     source: Source | None
