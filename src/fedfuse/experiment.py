@@ -30,6 +30,7 @@ from fedfuse.report import draw_run
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.compute import Compute
 from fedfuse.runtime.evaluate import Evaluator
+from fedfuse.runtime.part import Setting
 from fedfuse.runtime.source import Source
 
 
@@ -200,7 +201,9 @@ def build(config: ExperimentConfig, log: EventLog) -> Built:
     for prototype in bank.prototypes:
         bank.layout(prototype)  # builds the network once, so that an impossible one is refused now
     source = _source(config, splits, transform, compute, key.child("source"))
-    _check_needs(config, splits)
+    setting = Setting(bank, config.training.optimizer, has_validation=len(splits.validation) > 0)
+    for part in config.recipe.parts:
+        part.check(setting)
     clients = Clients(
         Holdings(splits.train, assignment),
         transform,
@@ -236,15 +239,9 @@ def _source(
     config: ExperimentConfig, splits: Splits, transform: Transform, compute: Compute, key: Key
 ) -> Source | None:
     """The distillation inputs, if any part of the experiment reads them."""
-    if not config.recipe.fuse.needs_source and config.federation.batch_norm != "reestimate":
+    if not config.recipe.needs_source and config.federation.batch_norm != "reestimate":
         return None
     return config.source.open(Surroundings(splits.public, splits.train, transform, compute, key))
-
-
-def _check_needs(config: ExperimentConfig, splits: Splits) -> None:
-    for screen in config.recipe.screen:
-        if screen.needs_validation and not len(splits.validation):
-            raise ConfigError(f"method.screen {screen.kind} judges clients on validation examples; set data.validation")
 
 
 def _facts(

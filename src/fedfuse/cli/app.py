@@ -124,7 +124,7 @@ def methods(name: Annotated[str | None, typer.Argument(help="show one method's r
     if name is None:
         rows = table("name", "what it does", "public inputs", "citation")
         for method in METHODS.values():
-            needs = "needed" if method.needs_source else "-"
+            needs = "needed" if method.recipe.needs_source else "-"
             rows.add_row(method.name, method.summary, needs, method.citation)
         console.print(rows)
         console.print(

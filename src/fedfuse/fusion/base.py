@@ -10,8 +10,8 @@ from typing import ClassVar
 from torch import Tensor
 
 from fedfuse.core.messages import Tensors, Update
-from fedfuse.core.part import Part
 from fedfuse.core.weights import Weights
+from fedfuse.runtime.part import MethodPart
 from fedfuse.runtime.view import ServerView
 
 
@@ -24,7 +24,7 @@ class Fused:
     memory: Tensors = field(default_factory=dict)
 
 
-class Fuse(Part):
+class Fuse(MethodPart):
     """Predictions to weights."""
 
     needs_source: ClassVar[bool] = True

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from fedfuse.core.messages import Task, Tensors, Update
-from fedfuse.core.part import Part
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.data import Examples
 from fedfuse.local.settings import TrainingSettings
 from fedfuse.models import Classifier
 from fedfuse.runtime.bank import ModelBank
+from fedfuse.runtime.part import MethodPart
 from fedfuse.runtime.view import ServerView
 
 
@@ -66,7 +66,7 @@ class Hooks:
         return {}
 
 
-class Objective(Part):
+class Objective(MethodPart):
     """How a client trains, and the server's half of it."""
 
     @abstractmethod

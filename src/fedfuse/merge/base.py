@@ -10,8 +10,8 @@ from typing import Literal
 from pydantic import Field
 
 from fedfuse.core.messages import Tensors, Update
-from fedfuse.core.part import Part
 from fedfuse.core.weights import Weights, mean
+from fedfuse.runtime.part import MethodPart
 from fedfuse.runtime.view import ServerView
 
 Weighting = Literal["examples", "uniform"]
@@ -25,7 +25,7 @@ class Merged:
     memory: Tensors = field(default_factory=dict)
 
 
-class Merge(Part):
+class Merge(MethodPart):
     """Weights to weights, inside one prototype; ``view.memory`` is this prototype's own."""
 
     weighting: Weighting = Field("examples", description="examples: n_k / sum n_j as printed; uniform: 1/m")

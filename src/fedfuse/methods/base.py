@@ -19,8 +19,8 @@ class Method:
     """What travels each way, per participating client and round."""
     server_keeps: str
     recipe: Recipe
-
-    @property
-    def needs_source(self) -> bool:
-        """Whether the server needs unlabelled inputs."""
-        return self.recipe.fuse.needs_source
+    client_keeps: str = "nothing"
+    shares_labels: bool = False
+    """Whether clients reveal how many examples of each class they have, or statistics per class."""
+    mixes_architectures: bool = True
+    """Whether clients of different architectures can learn from each other."""

@@ -17,5 +17,6 @@ FEDAVG = Method(
     summary="average the clients' weights, inside each architecture",
     exchanges="weights down, weights up",
     server_keeps="weights",
+    mixes_architectures=False,
     recipe=Recipe(local=Plain(), merge=Mean()),
 )

@@ -17,5 +17,6 @@ FEDAVGM = Method(
     summary="FedAvg with server momentum",
     exchanges="weights down, weights up",
     server_keeps="weights, velocity",
+    mixes_architectures=False,
     recipe=Recipe(local=Plain(), merge=Momentum()),
 )

@@ -17,5 +17,6 @@ FEDPROX = Method(
     summary="FedAvg with a proximal term in the clients' loss",
     exchanges="weights down, weights up",
     server_keeps="weights",
+    mixes_architectures=False,
     recipe=Recipe(local=Proximal(), merge=Mean()),
 )

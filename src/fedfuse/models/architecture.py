@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
+from pydantic import Field
+
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.part import Part
 from fedfuse.core.randomness import Key
-from fedfuse.models.classifier import Classifier
+from fedfuse.models.classifier import Classifier, ProjectedClassifier
 
 
 class Architecture(Part):
     """The shape of a network, named by ``arch``; inputs and classes come from the data."""
 
     arch: str
+    projection_head: int | None = Field(
+        None, ge=1, description="size of a projection head between features and classifier, as MOON and FedGKD+ use"
+    )
 
     @abstractmethod
     def build(self, input_shape: tuple[int, ...], classes: int) -> Classifier:
@@ -28,7 +33,10 @@ def create(architecture: Architecture, input_shape: tuple[int, ...], classes: in
     if classes < 1:
         raise ConfigError(f"{architecture.arch} needs at least 1 class, not {classes}")
     with key.default_generator():
-        return architecture.build(tuple(input_shape), classes)
+        model = architecture.build(tuple(input_shape), classes)
+        if architecture.projection_head is None:
+            return model
+        return ProjectedClassifier(model, architecture.projection_head, classes)
 
 
 def require_image(arch: str, input_shape: tuple[int, ...], smallest: int) -> tuple[int, int, int]:

@@ -37,3 +37,20 @@ class LayeredClassifier(Classifier):
     def features(self, x: Tensor) -> Tensor:
         h: Tensor = self.layers(x)
         return h
+
+
+class ProjectedClassifier(Classifier):
+    """Any classifier with a projection head: Linear d-d, ReLU, Linear d-``size``; features are the head's output."""
+
+    def __init__(self, body: Classifier, size: int, classes: int) -> None:
+        super().__init__()
+        width = body.feature_size
+        body.classifier = nn.Identity()  # its place is taken by the classifier behind the head
+        self.body = body
+        self.head = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, size))
+        self.feature_size = size
+        self.classifier = nn.Linear(size, classes)
+
+    def features(self, x: Tensor) -> Tensor:
+        projected: Tensor = self.head(self.body.features(x))
+        return projected

@@ -5,10 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from fedfuse.core.messages import Update
-from fedfuse.core.part import Part
+from fedfuse.runtime.part import MethodPart
 from fedfuse.runtime.view import ServerView
 
 
@@ -21,10 +20,8 @@ class Screened:
     reasons: Mapping[int, str] = field(default_factory=dict)
 
 
-class Screen(Part):
+class Screen(MethodPart):
     """Updates to the updates that count. The validity check is not a screen: it is always on."""
-
-    needs_validation: ClassVar[bool] = False
 
     @abstractmethod
     def screen(self, view: ServerView, updates: Screened) -> Screened:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
+from fedfuse.core.errors import ConfigError
 from fedfuse.core.messages import Update
+from fedfuse.runtime.part import Setting
 from fedfuse.runtime.view import ServerView
 from fedfuse.screen.base import Screen, Screened
 
@@ -22,11 +24,14 @@ class DropWorst(Screen):
     """Leave out clients that are no better than guessing on the server's validation split."""
 
     kind: Literal["drop_worst"] = "drop_worst"
-    needs_validation: ClassVar[bool] = True
     chance_factor: float = Field(1.2, gt=0, description="drop below this multiple of 1/classes")
     outlier_deviations: float | None = Field(
         1.5, gt=0, description="also drop teachers this many deviations below the mean; null switches it off"
     )
+
+    def check(self, setting: Setting) -> None:
+        if not setting.has_validation:
+            raise ConfigError("method.screen drop_worst judges clients on validation examples; set data.validation")
 
     def screen(self, view: ServerView, updates: Screened) -> Screened:
         accuracy = {u.client: _accuracy(view, u) for u in updates.counted}

@@ -1,0 +1,29 @@
+"""The base of a method's parts, and what a part may ask of the experiment before round 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from fedfuse.core.part import Part
+from fedfuse.runtime.bank import ModelBank
+from fedfuse.runtime.optimizers import Adam, Sgd
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The experiment that a part is about to work in."""
+
+    bank: ModelBank
+    optimizer: Sgd | Adam
+    has_validation: bool
+
+
+class MethodPart(Part):
+    """A local objective, a screen, a merge or a fusion."""
+
+    needs_source: ClassVar[bool] = False
+    """Whether it reads unlabelled inputs on the server."""
+
+    def check(self, setting: Setting) -> None:
+        """Raise a ConfigError with the reason if this part cannot work in this setting."""
