@@ -15,6 +15,7 @@ from fedfuse.fusion import EnsembleDistillation
 from fedfuse.local import Plain, Proximal
 from fedfuse.merge import Momentum
 from fedfuse.methods import METHODS
+from fedfuse.runtime.optimizers import Sgd
 
 SMALL: dict[str, Any] = {"data": {"name": "digits"}, "models": {"m": {"arch": "mlp"}}}
 
@@ -29,12 +30,7 @@ def test_complete_yaml_is_a_fixed_point() -> None:
 def test_every_section_is_written_out() -> None:
     written = yaml.safe_load(validate(SMALL).to_yaml())
     assert written.keys() == ExperimentConfig.model_fields.keys()
-    assert written["training"]["optimizer"] == {
-        "kind": "sgd",
-        "learning_rate": 0.1,
-        "momentum": 0.0,
-        "weight_decay": 0.0,
-    }
+    assert written["training"]["optimizer"] == Sgd().model_dump(mode="json")
 
 
 def test_method_is_recipe_then_experiment_then_own_words() -> None:
