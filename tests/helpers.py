@@ -85,7 +85,8 @@ def make_update(
 
 
 def make_view(bank: ModelBank, weights: Mapping[str, Weights] | None = None, **more: Any) -> ServerView:
-    defaults = {"round": 1, "key": Key(0), "memory": {}, "clients": 10, "validation": None, "source": None}
+    clients_of = dict.fromkeys(bank.prototypes, 10)
+    defaults = {"round": 1, "key": Key(0), "memory": {}, "clients_of": clients_of, "validation": None, "source": None}
     return ServerView(bank=bank, weights=weights or {}, **{**defaults, **more})
 
 
@@ -154,7 +155,7 @@ def make_federation(
     )
 
 
-SMALL_WORK = {"steps": 5, "evaluate_every": 2, "patience": 4, "batch_size": 16}
+SMALL_WORK = {"steps": 5, "evaluate_every": 2, "patience": 4, "batch_size": 16, "collect_after": 1, "cycle": 2}
 """Whatever part of a method has one of these fields gets this value, so that a new method is quick here too."""
 
 
@@ -174,7 +175,15 @@ def tiny_config(method: str | Mapping[str, Any] = "fedavg", **sections: Any) -> 
         "compute": {"device": "cpu"},
         "method": tiny_method(method) if isinstance(method, str) else dict(method),
     }
-    return validate({**raw, **sections})
+    return validate(with_heads({**raw, **sections}))
+
+
+def with_heads(raw: dict[str, Any]) -> dict[str, Any]:
+    """An experiment whose models have a projection head if its method refuses models without."""
+    local = raw["method"].get("local") if isinstance(raw["method"], Mapping) else None
+    if not isinstance(local, Mapping) or not local.get("needs_projection_head"):
+        return raw
+    return {**raw, "models": {name: {"projection_head": 5, **model} for name, model in raw["models"].items()}}
 
 
 def kinds(union: Any) -> tuple[type[Part], ...]:

@@ -15,6 +15,7 @@ from tests.helpers import TinyNorm, make_bank, make_update, make_weights
 WEIGHTS = make_weights(make_bank(mlp=TinyNorm()), "mlp", 1)
 TASK = Task(3, 7, "mlp", WEIGHTS)
 SOUND = make_update(WEIGHTS, client=7, number=3, extras={"c": torch.ones(2), "n": torch.tensor(3)})
+DUE = {"c": (2,), "n": ()}
 
 
 def poisoned(value, at=0):
@@ -38,7 +39,7 @@ def without_buffers():
 
 
 def test_a_sound_answer_has_no_fault():
-    assert fault(SOUND, TASK) is None
+    assert fault(SOUND, TASK, DUE) is None
 
 
 @pytest.mark.parametrize(
@@ -58,8 +59,12 @@ def test_a_sound_answer_has_no_fault():
         ({"examples": 0}, "claims 0 examples"),
         ({"examples": -5}, "claims -5 examples"),
         ({"examples": 10**15}, "claims"),
-        ({"extras": {"c": torch.tensor([1.0, float("nan")])}}, "extra 'c' is not finite"),
+        ({"extras": {"c": torch.tensor([1.0, float("nan")]), "n": torch.tensor(3)}}, "extra 'c' is not finite"),
+        ({"extras": {"c": torch.ones(2)}}, "brings extras {'c': (2,)}, expected {'c': (2,), 'n': ()}"),
+        ({"extras": {"c": torch.ones(3), "n": torch.tensor(3)}}, "'c': (3,)"),
+        ({"extras": {}}, "brings extras {}"),
+        ({"extras": {**SOUND.extras, "more": torch.ones(1)}}, "'more': (1,)"),
     ],
 )
 def test_faults(changes, reason):
-    assert reason in fault(dataclasses.replace(SOUND, **changes), TASK)
+    assert reason in fault(dataclasses.replace(SOUND, **changes), TASK, DUE)

@@ -353,6 +353,9 @@ class Remembering(Objective):
         sent = view.memory.get("total", torch.zeros(()))
         return {client: {"sent": sent} for client in chosen}
 
+    def reply(self, bank, prototype):  # noqa: ARG002
+        return {"seen": ()}
+
     def debrief(self, view, updates, weights):
         before = view.memory.get("total", torch.zeros(()))
         total = before + sum(float(u.extras["seen"]) for u in updates)

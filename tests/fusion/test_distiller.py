@@ -12,7 +12,7 @@ from fedfuse.core.weights import Weights
 from fedfuse.fusion.distiller import Distiller, School
 from fedfuse.runtime.evaluate import Score
 from fedfuse.runtime.optimizers import Adam, Sgd
-from tests.helpers import TinyNorm, make_bank, make_evaluator, make_examples, make_weights
+from tests.helpers import TinyNorm, make_bank, make_evaluator, make_examples, make_source, make_weights
 
 BANK = make_bank(norm=TinyNorm())
 START = make_weights(BANK, "norm", 1)
@@ -41,7 +41,7 @@ class Told:
 
 def distilled(distiller, lessons, validation=None, bank=BANK, start=START, progress=lambda *_: None):
     student = bank.lend("norm", start)
-    result = distiller.distil(student, lessons, School(validation, Key(0), progress))
+    result = distiller.distil(student, lessons, School(make_source(20), validation, Key(0), progress))
     return Weights.of(student), result
 
 
@@ -79,17 +79,17 @@ class TestStep:
         assert not near(result, by_hand(lessons_of(8), lambda _: 0.5))
 
     def test_without_cosine_the_rate_is_constant(self):
-        result, _ = distilled(Distiller(optimizer=Sgd(learning_rate=0.5), cosine=False), lessons_of(8))
+        result, _ = distilled(Distiller(optimizer=Sgd(learning_rate=0.5), schedule="constant"), lessons_of(8))
         assert near(result, by_hand(lessons_of(8), lambda _: 0.5))
 
     @pytest.mark.parametrize("clip", [0.05, 1e6])
     def test_the_gradient_norm_is_bounded(self, clip):
-        distiller = Distiller(optimizer=Sgd(learning_rate=0.5), cosine=False, clip_norm=clip)
+        distiller = Distiller(optimizer=Sgd(learning_rate=0.5), schedule="constant", clip_norm=clip)
         result, _ = distilled(distiller, lessons_of(6))
         assert near(result, by_hand(lessons_of(6), lambda _: 0.5, clip))
 
     def test_a_bound_that_does_not_bite_changes_nothing(self):
-        plain = Distiller(optimizer=Adam(), cosine=True)
+        plain = Distiller(optimizer=Adam(), schedule="cosine")
         assert near(
             distilled(plain, lessons_of(5))[0], distilled(plain.model_copy(update={"clip_norm": 1e6}), lessons_of(5))[0]
         )
@@ -115,7 +115,7 @@ class TestStep:
 
 
 class TestWhichStudentIsKept:
-    FIXED = Distiller(optimizer=Sgd(learning_rate=0.2), cosine=False, evaluate_every=2, patience=4)
+    FIXED = Distiller(optimizer=Sgd(learning_rate=0.2), schedule="constant", evaluate_every=2, patience=4)
 
     def after(self, steps):
         return distilled(self.FIXED, lessons_of(steps))[0]

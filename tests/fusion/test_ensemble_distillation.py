@@ -181,9 +181,9 @@ def test_the_ensemble_is_the_one_the_students_imitate():
     bank, updates, _ = mixed()
     inputs = make_examples(9).inputs
     logits = [bank.lend(u.prototype, u.weights).eval()(inputs).detach() for u in updates]
-    answer = EnsembleDistillation().ensemble(make_view(bank), updates)(inputs)
+    answer = EnsembleDistillation().ensemble(make_view(bank), {}, updates)(inputs)
     assert torch.allclose(answer, torch.stack(logits).mean(0).log_softmax(1), atol=1e-5)
-    assert NoFusion().ensemble(make_view(bank), updates) is None
+    assert NoFusion().ensemble(make_view(bank), {}, updates) is None
 
 
 def test_more_steps_than_inputs_go_round():

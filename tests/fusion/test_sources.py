@@ -11,7 +11,7 @@ from fedfuse.core.errors import ConfigError
 from fedfuse.core.randomness import Key
 from fedfuse.data import DataSettings, Examples, Transform, load
 from fedfuse.data.dataset import Normalisation
-from fedfuse.fusion import HeldOut, OtherDataset, Surroundings, UniformNoise
+from fedfuse.fusion import GaussianNoise, HeldOut, OtherDataset, Surroundings, UniformNoise
 from fedfuse.runtime.source import Source
 from tests.helpers import AS_IT_IS, CPU, make_examples
 
@@ -127,3 +127,48 @@ def test_inputs_and_views_of_a_source():
     where = torch.tensor([4, 1])
     assert torch.allclose(source.inputs(where), (source.raw[where].float() / 255 - 0.5) / 0.5, atol=1e-6)
     assert torch.equal(source.augmented(where, Key(0)), source.inputs(where)), "nothing to augment"
+
+
+class TestGaussianNoise:
+    @pytest.mark.parametrize("make", [planar, images])
+    def test_every_input_reaches_both_ends_of_its_range(self, make):
+        surroundings = make()
+        source = GaussianNoise(size=50).open(surroundings)
+        assert source.raw.dtype == surroundings.clients.inputs.dtype
+        if source.raw.dtype == torch.uint8:
+            flat = source.raw.reshape(50, -1)
+            assert (flat.amin(1) == 0).all()
+            assert (flat.amax(1) == 255).all()
+        else:
+            low, high = surroundings.clients.inputs.amin(0), surroundings.clients.inputs.amax(0)
+            ends = torch.isclose(source.raw, low) | torch.isclose(source.raw, high)
+            assert ends.all()  # two numbers: one is the smallest, the other the largest
+
+    def test_pixels_are_normal_within_an_input(self):
+        pixels = GaussianNoise(size=400).open(images()).raw.reshape(400, -1).double()
+        spread = (pixels - pixels.mean(1, keepdim=True)) / pixels.std(1, keepdim=True)
+        assert (spread.abs() < 1).double().mean() == pytest.approx(0.68, abs=0.02)
+
+    def test_follows_the_key(self):
+        one, again, other = (GaussianNoise(size=5).open(around(key=k)).raw for k in (0, 0, 1))
+        assert torch.equal(one, again)
+        assert not torch.equal(one, other)
+
+
+class TestPartsOfADataset:
+    DATA = DataSettings(name="blobs", examples=90)
+
+    def test_classes(self):
+        dataset = load(self.DATA, Key(0).child("load"))
+        source = OtherDataset(data=self.DATA, classes=(0, 2)).open(planar())
+        assert torch.equal(source.raw, dataset.train.inputs[dataset.train.labels != 1])
+
+    def test_fraction_and_limit_take_the_smaller_number(self):
+        whole = len(load(self.DATA, Key(0).child("load")).train)
+        assert len(OtherDataset(data=self.DATA, fraction=0.5).open(planar())) == round(0.5 * whole)
+        assert len(OtherDataset(data=self.DATA, fraction=0.5, limit=7).open(planar())) == 7
+        assert len(OtherDataset(data=self.DATA, fraction=0.1, limit=80).open(planar())) == round(0.1 * whole)
+
+    def test_a_class_that_is_not_there_is_refused(self):
+        with pytest.raises(ConfigError, match=r"source\.classes names 3, but blobs has classes 0 to 2"):
+            OtherDataset(data=self.DATA, classes=(0, 3)).open(planar())

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from fedfuse.merge import settle
-from fedfuse.merge.batch_norm import REESTIMATION_BATCH
+from fedfuse.runtime.batch_norm import REESTIMATION_BATCH
 from tests.helpers import TinyNorm, make_bank, make_source, make_update, make_view, make_weights
 
 BANK = make_bank(norm=TinyNorm())

@@ -23,8 +23,8 @@ def updates_of(sizes, seed=0):
     ]
 
 
-def merged(merge, updates, previous=None, memory=None):
-    view = make_view(BANK, {"norm": previous or make_weights(BANK, "norm", 77)}, memory=memory or {})
+def merged(merge, updates, previous=None, memory=None, number=1):
+    view = make_view(BANK, {"norm": previous or make_weights(BANK, "norm", 77)}, memory=memory or {}, round=number)
     return merge.merge(view, "norm", updates)
 
 
@@ -49,6 +49,21 @@ class TestMean:
         (update,) = updates_of([17])
         assert merged(Mean(), [update]).weights.equals(update.weights)
 
+    @pytest.mark.parametrize("weighting", ["examples", "uniform"])
+    @pytest.mark.parametrize("rate", [0.5, 1.5])
+    def test_server_rate_is_the_length_of_the_step(self, rate, weighting):
+        """x + eta_g (avg - x), in double precision; buffers are the average's."""
+        x, updates = make_weights(BANK, "norm", 50), updates_of([3, 4, 9])
+        average = merged(Mean(weighting=weighting), updates).weights
+        result = merged(Mean(weighting=weighting, server_rate=rate), updates, x).weights
+        x64, average64 = x.parameters.double().numpy(), average.parameters.double().numpy()
+        np.testing.assert_allclose(result.parameters.numpy(), x64 + rate * (average64 - x64), rtol=1e-5, atol=1e-6)
+        assert torch.equal(result.buffers, average.buffers)
+
+    def test_server_rate_one_is_the_average_itself(self):
+        updates = updates_of([3, 4, 9])
+        assert merged(Mean(server_rate=1.0), updates).weights.equals(Mean().average(updates))
+
     def test_updates_are_left_as_they_were(self):
         updates = updates_of([1, 2])
         before = [u.weights.sha256() for u in updates]
@@ -59,26 +74,36 @@ class TestMean:
 class TestMomentum:
     @pytest.mark.parametrize("weighting", ["examples", "uniform"])
     @pytest.mark.parametrize("beta", [0.2, 0.9])
-    def test_follows_the_recurrence(self, beta, weighting):
-        """d = x - avg;  v <- beta v + d;  x <- x - v, in double precision."""
+    @pytest.mark.parametrize("form", ["plain", "damped"])
+    @pytest.mark.parametrize("warm_up", [0, 2])
+    def test_follows_the_recurrence(self, warm_up, form, beta, weighting):
+        """d = x - avg;  v <- beta v + d or beta v + (1 - beta) d;  x <- x - v, in double precision."""
         x = make_weights(BANK, "norm", 50)
         x64, v64, memory = x.parameters.double().numpy(), 0.0, {}
         for number in range(5):
             updates = updates_of([3, 4, 9], seed=10 * number)
             matrix = np.stack([u.weights.parameters.double().numpy() for u in updates])
             average = np.average(matrix, axis=0, weights=[3, 4, 9] if weighting == "examples" else None)
-            v64 = beta * v64 + (x64 - average)
+            difference = x64 - average
+            if number < warm_up:
+                v64 = difference
+            elif form == "plain":
+                v64 = beta * v64 + difference
+            else:
+                v64 = beta * v64 + (1 - beta) * difference
             x64 = x64 - v64
-            result = merged(Momentum(beta=beta, weighting=weighting), updates, x, memory)
+            momentum = Momentum(beta=beta, weighting=weighting, form=form, warm_up=warm_up)
+            result = merged(momentum, updates, x, memory, number + 1)
             x, memory = result.weights, result.memory
             np.testing.assert_allclose(x.parameters.numpy(), x64, rtol=1e-4, atol=1e-5)
             np.testing.assert_allclose(memory["velocity"].numpy(), v64, rtol=1e-4, atol=1e-5)
 
-    def test_beta_zero_is_the_mean_bit_for_bit_in_every_round(self):
+    @pytest.mark.parametrize("form", ["plain", "damped"])
+    def test_beta_zero_is_the_mean_bit_for_bit_in_every_round(self, form):
         x, memory = make_weights(BANK, "norm", 50), {}
         for number in range(3):
             updates = updates_of([3, 4, 9], seed=10 * number)
-            result = merged(Momentum(beta=0.0), updates, x, memory)
+            result = merged(Momentum(beta=0.0, form=form), updates, x, memory)
             assert result.weights.equals(merged(Mean(), updates).weights)
             x, memory = result.weights, result.memory
 
@@ -86,10 +111,17 @@ class TestMomentum:
         updates = updates_of([3, 4])
         assert merged(Momentum(beta=0.9), updates).weights.equals(merged(Mean(), updates).weights)
 
-    def test_buffers_are_the_averages(self):
+    def test_warm_up_rounds_are_the_mean(self):
+        updates = updates_of([3, 4])
+        damped = Momentum(beta=0.9, form="damped", warm_up=2)
+        for number, same in ((1, True), (2, True), (3, False)):
+            assert merged(damped, updates, number=number).weights.equals(merged(Mean(), updates).weights) == same
+
+    @pytest.mark.parametrize("form", ["plain", "damped"])
+    def test_buffers_are_the_averages(self, form):
         updates = updates_of([3, 4])
         velocity = torch.ones(BANK.layout("norm").parameter_count)
-        result = merged(Momentum(beta=0.9), updates, memory={"velocity": velocity}).weights
+        result = merged(Momentum(beta=0.9, form=form), updates, memory={"velocity": velocity}).weights
         average = merged(Mean(), updates).weights
         assert torch.equal(result.buffers, average.buffers)
         assert not torch.equal(result.parameters, average.parameters)

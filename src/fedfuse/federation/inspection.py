@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fedfuse.core.messages import Task, Update
 
 MOST_EXAMPLES = 10**12
 
 
-def fault(update: Update, task: Task) -> str | None:
-    """Why this answer to this task must be refused, or None if it is sound."""
+def fault(update: Update, task: Task, extras: Mapping[str, tuple[int, ...]]) -> str | None:
+    """Why this answer to this task must be refused, or None if it is sound; ``extras`` are the names and shapes due."""
     if (update.round, update.client, update.prototype) != (task.round, task.client, task.prototype):
         return (
             f"answers round {update.round}, client {update.client}, '{update.prototype}' "
@@ -22,6 +24,9 @@ def fault(update: Update, task: Task) -> str | None:
         return "weights are not finite"
     if not 1 <= update.examples <= MOST_EXAMPLES:
         return f"claims {update.examples} examples"
+    brought = {name: tuple(tensor.shape) for name, tensor in update.extras.items()}
+    if brought != dict(extras):
+        return f"brings extras {brought}, expected {dict(extras)}"
     for name, tensor in update.extras.items():
         if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
             return f"extra '{name}' is not finite"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -90,7 +91,7 @@ class _Round:
             key=self.key.child(part),
             weights=self.before.server.weights,
             memory=self.memory.get(part, {}),
-            clients=federation.clients,
+            clients_of=Counter(federation.prototype_of()),
             bank=federation.bank,
             validation=federation.validation,
             source=federation.source,
@@ -124,7 +125,7 @@ class _Round:
         log.tick("clients", 0, len(tasks))
         for update, state in self.federation.engine.train(tasks, self.before.clients):
             task = open_tasks.pop(update.client, None)
-            reason = fault(update, task) if task else "answers a task that is not open"
+            reason = self.fault(update, task) if task else "answers a task that is not open"
             if reason:
                 log.emit("update_refused", round=self.number, client=update.client, reason=reason)
             else:
@@ -137,6 +138,9 @@ class _Round:
             log.tick("clients", len(tasks) - len(open_tasks), len(tasks))
         kept = {client: state for client, state in states.items() if state}
         return [accepted[client] for client in sorted(accepted)], kept
+
+    def fault(self, update: Update, task: Task) -> str | None:
+        return fault(update, task, self.recipe.local.reply(self.federation.bank, task.prototype))
 
     def screen(self, updates: Sequence[Update]) -> Screened:
         screened = Screened(updates, updates)
@@ -185,7 +189,7 @@ class _Round:
             bytes_up=sum(update.nbytes for update in updates),
             bytes_down=sum(task.nbytes for task in tasks),
             training_loss=fmean(losses) if losses else None,
-            ensemble_accuracy=self.ensemble_accuracy(screened.teachers),
+            ensemble_accuracy=self.ensemble_accuracy(merged, screened.teachers),
             prototypes={p: self.prototype_record(p, merged.get(p), fused, weights[p]) for p in weights},
             seconds=round(time.perf_counter() - self.started, 3),
         )
@@ -209,8 +213,8 @@ class _Round:
         batch_statistics = self.federation.settings.batch_norm == "batch"
         return self.federation.test.score(self.federation.bank.lend(prototype, weights), batch_statistics)
 
-    def ensemble_accuracy(self, teachers: Sequence[Update]) -> float | None:
+    def ensemble_accuracy(self, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> float | None:
         if not teachers or not self.is_evaluated() or not self.federation.evaluation.ensemble:
             return None
-        ensemble = self.recipe.fuse.ensemble(self.view("fuse"), teachers)
+        ensemble = self.recipe.fuse.ensemble(self.view("fuse"), merged, teachers)
         return self.federation.test.score_logits(ensemble).accuracy if ensemble else None

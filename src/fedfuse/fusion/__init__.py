@@ -6,26 +6,44 @@ from pydantic import Field
 
 from fedfuse.fusion.base import Fuse, Fused
 from fedfuse.fusion.distiller import Distiller
+from fedfuse.fusion.ensemble import EnsembleOnly
 from fedfuse.fusion.ensemble_distillation import EnsembleDistillation
+from fedfuse.fusion.members import AverageMember, ClientMembers, DirichletMembers, GaussianMembers
 from fedfuse.fusion.none import NoFusion
-from fedfuse.fusion.sources import AnySource, HeldOut, OtherDataset, SourceSettings, Surroundings, UniformNoise
+from fedfuse.fusion.sources import (
+    AnySource,
+    GaussianNoise,
+    HeldOut,
+    OtherDataset,
+    SourceSettings,
+    Surroundings,
+    UniformNoise,
+)
+from fedfuse.fusion.swa import Swa
 from fedfuse.fusion.teachers import Ensemble, Teacher
 
-AnyFuse = Annotated[NoFusion | EnsembleDistillation, Field(discriminator="kind")]
+AnyFuse = Annotated[NoFusion | EnsembleOnly | EnsembleDistillation, Field(discriminator="kind")]
 
 __all__ = [
     "AnyFuse",
     "AnySource",
+    "AverageMember",
+    "ClientMembers",
+    "DirichletMembers",
     "Distiller",
     "Ensemble",
     "EnsembleDistillation",
+    "EnsembleOnly",
     "Fuse",
     "Fused",
+    "GaussianMembers",
+    "GaussianNoise",
     "HeldOut",
     "NoFusion",
     "OtherDataset",
     "SourceSettings",
     "Surroundings",
+    "Swa",
     "Teacher",
     "UniformNoise",
 ]

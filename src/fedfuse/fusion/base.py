@@ -34,5 +34,7 @@ class Fuse(MethodPart):
         """One student for each prototype in ``merged``, taught by all teachers of all prototypes."""
 
     @abstractmethod
-    def ensemble(self, view: ServerView, teachers: Sequence[Update]) -> Callable[[Tensor], Tensor] | None:
+    def ensemble(
+        self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]
+    ) -> Callable[[Tensor], Tensor] | None:
         """The ensemble that the students imitate, as a function from inputs to logits; None if there is none."""

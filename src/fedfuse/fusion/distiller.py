@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -14,9 +15,12 @@ from torch import Tensor, nn
 from fedfuse.core.part import Settings
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
+from fedfuse.fusion.swa import RunningAverage, Swa
 from fedfuse.models import Classifier
+from fedfuse.runtime.batches import slices
 from fedfuse.runtime.evaluate import Evaluator
 from fedfuse.runtime.optimizers import Adam, AnyOptimizer
+from fedfuse.runtime.source import Source
 from fedfuse.runtime.view import Progress
 
 
@@ -24,24 +28,40 @@ class Distiller(Settings):
     """How a student is trained on the server; the defaults are FedDF's printed ones."""
 
     steps: int = Field(10_000, ge=0, description="most optimiser steps per round; 0 leaves the merged weights")
+    epochs: int | None = Field(None, ge=1, description="passes over the source instead of a number of steps; FedBE: 20")
     batch_size: int = Field(128, ge=2)
     optimizer: AnyOptimizer = Field(default_factory=Adam)
-    cosine: bool = Field(True, description="anneal the rate to zero over the whole step budget")
+    schedule: Literal["cosine", "constant"] = Field(
+        "cosine", description="cosine: to zero over the whole step budget. With swa, its cycles decide instead"
+    )
+    loss: Literal["kl", "kl_elementwise", "mse"] = Field(
+        "kl",
+        description="kl: KL(teachers, student), mean over the batch; kl_elementwise: mean over classes too, as FedBE's "
+        "code (gradients K times smaller); mse: squared error of logits against the teachers' probabilities",
+    )
     clip_norm: float | None = Field(None, gt=0, description="bound on the gradient norm; FedDF's code used 5")
+    keep: Literal["best", "last"] = Field("best", description="best on the validation split, or last")
     evaluate_every: int = Field(100, ge=1, description="steps between looks at the validation split")
     patience: int = Field(1000, ge=1, description="stop after this many steps without a better validation accuracy")
     keep_start: bool = Field(False, description="let the un-distilled start win if validation prefers it")
+    swa: Swa | None = Field(None, description="return the average of collected students instead of one of them")
+
+    def budget(self, inputs: int) -> int:
+        """Steps planned for a source of this size."""
+        return self.steps if self.epochs is None else self.epochs * len(slices(inputs, self.batch_size))
 
     def distil(self, student: Classifier, lessons: Sequence[Lesson], school: School) -> Distilled:
-        """Train the student through the lessons, and leave the best validated weights in it."""
+        """Train the student through the lessons, and leave in it the weights to keep."""
         optimizer = self.optimizer.build(student)
-        best = _Best(student, school.validation, consider_now=self.keep_start)
+        judge = school.validation if self.keep == "best" and self.swa is None else None
+        best = _Best(student, judge, consider_now=self.keep_start)
+        average = RunningAverage(student)
         taken = 0
         student.train()
         with school.key.child("dropout").default_generator():
             for lesson in lessons:
                 inputs, target = lesson()
-                loss = _kl_divergence(target, student(inputs))
+                loss = _LOSSES[self.loss](target, student(inputs))
                 optimizer.zero_grad()
                 loss.backward()
                 if self.clip_norm is not None:
@@ -49,16 +69,23 @@ class Distiller(Settings):
                 _set_rate(optimizer, self._rate(taken, len(lessons)))
                 optimizer.step()
                 taken += 1
+                if self.swa is not None and self.swa.collects(taken):
+                    average.collect()
                 if taken % self.evaluate_every == 0 or taken == len(lessons):
                     school.progress("distil", taken, len(lessons))
                     best.consider(taken)
                     if taken - best.step >= self.patience:
                         break
         best.restore()
+        average.install(school.source)
         return Distilled(taken, best.step, best.accuracy)
 
     def _rate(self, step: int, budget: int) -> float:
-        fraction = 0.5 * (1 + math.cos(math.pi * step / budget)) if self.cosine else 1.0
+        fraction = 1.0
+        if self.swa is not None:
+            fraction = self.swa.rate_fraction(step)
+        elif self.schedule == "cosine":
+            fraction = 0.5 * (1 + math.cos(math.pi * step / budget))
         return self.optimizer.learning_rate * fraction
 
 
@@ -70,6 +97,7 @@ Lesson = Callable[[], tuple[Tensor, Tensor]]
 class School:
     """The surroundings of a distillation."""
 
+    source: Source
     validation: Evaluator | None
     key: Key
     progress: Progress
@@ -108,9 +136,20 @@ class _Best:
             self.weights.load_into(self.student)
 
 
-def _kl_divergence(target: Tensor, logits: Tensor) -> Tensor:
+def _kl(target: Tensor, logits: Tensor) -> Tensor:
     """KL(teachers || student), mean over the batch."""
     return F.kl_div(logits.log_softmax(dim=1), target, log_target=True, reduction="batchmean")
+
+
+def _kl_elementwise(target: Tensor, logits: Tensor) -> Tensor:
+    return F.kl_div(logits.log_softmax(dim=1), target, log_target=True, reduction="none").mean()
+
+
+def _mse(target: Tensor, logits: Tensor) -> Tensor:
+    return F.mse_loss(logits, target.exp())
+
+
+_LOSSES = {"kl": _kl, "kl_elementwise": _kl_elementwise, "mse": _mse}
 
 
 def _set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:

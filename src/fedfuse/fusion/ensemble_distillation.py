@@ -1,10 +1,12 @@
-"""Ensemble distillation, the fusion of FedDF (Lin et al., 2020), Algorithms 1 and 3.
+"""Ensemble distillation: source -> teachers -> predictions -> target -> student -> smooth.
 
-For every prototype P with clients in this round, starting from x_{t,0} = the average of P's own clients:
+The fusion of FedDF (Lin et al., 2020), Algorithms 1 and 3. For every prototype P with clients in this round, starting
+from x_{t,0} = the average of P's own clients:
 
     x_{t,j} = x_{t,j-1} - eta  d/dx KL( sigma( (1/|S_t|) sum_{k in S_t} f(xhat_k, d) ),  sigma( f(x_{t,j-1}, d) ) )
 
-The teachers are ALL received models, of whatever architecture; with one prototype this is Algorithm 1.
+The teachers are ALL received models, of whatever architecture; with one prototype this is Algorithm 1. With further
+teachers, mean probabilities, sharpening and SWA it is the fusion of FedBE (Chen and Chao, 2021).
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.fusion.base import Fuse, Fused
 from fedfuse.fusion.distiller import Distilled, Distiller, Lesson, School
-from fedfuse.fusion.teachers import Ensemble, Target, Teacher
+from fedfuse.fusion.members import AnyMembers, ClientMembers, Staff, assemble
+from fedfuse.fusion.teachers import Ensemble, Target
 from fedfuse.runtime.batches import endless_batches
 from fedfuse.runtime.source import Source
 from fedfuse.runtime.view import ServerView
@@ -33,54 +36,70 @@ class EnsembleDistillation(Fuse):
     """Distil the ensemble of client models into one student per prototype."""
 
     kind: Literal["ensemble_distillation"] = "ensemble_distillation"
+    teachers: tuple[AnyMembers, ...] = Field((ClientMembers(),), min_length=1, description="who is in the ensemble")
     target: Target = "mean_logits"
+    sharpening: float = Field(1.0, gt=0, description="power to which the target's probabilities are raised; FedBE: 2")
     start: Literal["average", "previous"] = Field(
         "average", description="weights a student starts from (FedDF Table 5)"
     )
-    views: Literal["fixed", "augmented"] = Field(
-        "fixed", description="fixed: teachers answer once per input; augmented: afresh at every step, as FedDF's code"
+    views: Literal["fixed", "student", "augmented"] = Field(
+        "fixed",
+        description="fixed: teachers answer once per input; student: and only the student's input is augmented, as "
+        "FedBE; augmented: both see the same fresh augmentation at every step, as FedDF's code",
     )
     distiller: Distiller = Field(default_factory=Distiller)
 
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:
         assert view.source is not None, "checked before round 1"
-        if self.distiller.steps == 0:
+        if self.distiller.budget(len(view.source)) == 0:
             return Fused(merged)
-        lessons = self._lessons(view, view.source, self._ensemble(view, teachers))
+        lessons = self._lessons(view, view.source, self._ensemble(view, merged, teachers))
         weights, report = {}, {}
         for prototype in merged:
             begin = merged[prototype] if self.start == "average" else view.weights[prototype]
             student = view.bank.lend(prototype, begin)
-            school = School(view.validation, view.key.child(prototype), view.progress)
+            school = School(view.source, view.validation, view.key.child(prototype), view.progress)
             distilled = self.distiller.distil(student, lessons, school)
             weights[prototype] = Weights.of(student, begin.layout)
             report[prototype] = _report(distilled)
         return Fused(weights, report)
 
-    def ensemble(self, view: ServerView, teachers: Sequence[Update]) -> Callable[[Tensor], Tensor]:
-        return self._ensemble(view, teachers).log_probabilities
+    def ensemble(
+        self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]
+    ) -> Callable[[Tensor], Tensor]:
+        return self._ensemble(view, merged, teachers).log_probabilities
 
-    def _ensemble(self, view: ServerView, teachers: Sequence[Update]) -> Ensemble:
-        return Ensemble(view.bank, [Teacher(u.prototype, u.weights) for u in teachers], self.target)
+    def _ensemble(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Ensemble:
+        staff = Staff(teachers, merged, view.weights, view.key.child("teachers"))
+        return assemble(view.bank, self.teachers, staff, self.target)
 
     def _lessons(self, view: ServerView, source: Source, ensemble: Ensemble) -> list[Lesson]:
         """One plan of mini-batches for all students, so that teachers answer once for all of them."""
         batches = endless_batches(len(source), self.distiller.batch_size, view.key.child("batches"))
-        plan = list(islice(batches, self.distiller.steps))
+        plan = list(islice(batches, self.distiller.budget(len(source))))
+        keys = [view.key.child("views", i) for i in range(len(plan))]
         if self.views == "augmented":
-            views = view.key.child("views")
-            return [partial(_fresh, source, ensemble, where, views.child(i)) for i, where in enumerate(plan)]
-        answers = ensemble.predict(source, torch.cat(plan).unique(), view.progress)
+            return [partial(self._fresh, source, ensemble, *step) for step in zip(plan, keys, strict=True)]
+        answers = self._sharpen(ensemble.predict(source, torch.cat(plan).unique(), view.progress))
+        if self.views == "student":
+            return [partial(_student_augmented, source, answers, *step) for step in zip(plan, keys, strict=True)]
         return [partial(_remembered, source, answers, where) for where in plan]
+
+    def _fresh(self, source: Source, ensemble: Ensemble, where: Tensor, key: Key) -> tuple[Tensor, Tensor]:
+        inputs = source.augmented(where, key)
+        return inputs, self._sharpen(ensemble.log_probabilities(inputs))
+
+    def _sharpen(self, log_probabilities: Tensor) -> Tensor:
+        """p^s / sum p^s."""
+        return log_probabilities if self.sharpening == 1 else (self.sharpening * log_probabilities).log_softmax(dim=1)
 
 
 def _remembered(source: Source, answers: Tensor, where: Tensor) -> tuple[Tensor, Tensor]:
     return source.inputs(where), answers[where]
 
 
-def _fresh(source: Source, ensemble: Ensemble, where: Tensor, key: Key) -> tuple[Tensor, Tensor]:
-    inputs = source.augmented(where, key)
-    return inputs, ensemble.log_probabilities(inputs)
+def _student_augmented(source: Source, answers: Tensor, where: Tensor, key: Key) -> tuple[Tensor, Tensor]:
+    return source.augmented(where, key), answers[where]
 
 
 def _report(distilled: Distilled) -> dict[str, float]:

@@ -20,5 +20,5 @@ class NoFusion(Fuse):
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:  # noqa: ARG002
         return Fused(merged)
 
-    def ensemble(self, view: ServerView, teachers: Sequence[Update]) -> None:  # noqa: ARG002
+    def ensemble(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> None:  # noqa: ARG002
         return None

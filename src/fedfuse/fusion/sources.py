@@ -14,7 +14,7 @@ from torch import Tensor
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.part import Part
 from fedfuse.core.randomness import Key
-from fedfuse.data import DataSettings, Examples, Transform, load
+from fedfuse.data import Dataset, DataSettings, Examples, Transform, load
 from fedfuse.runtime.compute import Compute
 from fedfuse.runtime.source import Source
 
@@ -58,13 +58,21 @@ class OtherDataset(SourceSettings):
 
     kind: Literal["dataset"] = "dataset"
     data: DataSettings
-    limit: int | None = Field(None, ge=1, description="use a seeded random subset of this many inputs")
+    classes: tuple[int, ...] | None = Field(
+        None, min_length=1, description="only inputs of these classes (FedDF Fig. 6)"
+    )
+    fraction: float = Field(1.0, gt=0, le=1, description="a seeded random share of the inputs (FedDF Fig. 6)")
+    limit: int | None = Field(None, ge=1, description="at most this many inputs, drawn at random")
 
     def open(self, surroundings: Surroundings) -> Source:
         dataset = load(self.data, surroundings.key.child("load"))
         inputs = dataset.train.inputs
-        if self.limit is not None and self.limit < len(inputs):
-            inputs = inputs[torch.randperm(len(inputs), generator=surroundings.key.torch())[: self.limit]]
+        if self.classes is not None:
+            _check_classes(self.classes, dataset)
+            inputs = inputs[torch.isin(dataset.train.labels, torch.tensor(self.classes))]
+        number = min(round(self.fraction * len(inputs)), self.limit or len(inputs))
+        if number < len(inputs):
+            inputs = inputs[torch.randperm(len(inputs), generator=surroundings.key.torch())[:number]]
         return _source(dataset.name, inputs, Transform.of(dataset, self.data), surroundings)
 
 
@@ -79,12 +87,40 @@ class UniformNoise(SourceSettings):
         if surroundings.clients.inputs.dtype == torch.uint8:
             raw = torch.randint(0, 256, shape, dtype=torch.uint8, generator=generator)
         else:
-            low, high = surroundings.clients.inputs.amin(dim=0), surroundings.clients.inputs.amax(dim=0)
-            raw = low + (high - low) * torch.rand(shape, generator=generator)
+            raw = _stretched(torch.rand(shape, generator=generator), surroundings.clients.inputs)
         return _source("uniform_noise", raw, surroundings.transform, surroundings)
 
 
-AnySource = Annotated[HeldOut | OtherDataset | UniformNoise, Field(discriminator="kind")]
+class GaussianNoise(SourceSettings):
+    """Inputs without any content: normal noise, each input stretched to its full range, as FedDF's code."""
+
+    kind: Literal["gaussian_noise"] = "gaussian_noise"
+    size: int = Field(5000, ge=2, description="number of noise inputs")
+
+    def open(self, surroundings: Surroundings) -> Source:
+        noise = torch.randn((self.size, *surroundings.shape), generator=surroundings.key.torch())
+        flat = noise.reshape(self.size, -1)
+        low, high = flat.amin(dim=1, keepdim=True), flat.amax(dim=1, keepdim=True)
+        unit = ((flat - low) / (high - low)).reshape(noise.shape)
+        raw = _stretched(unit, surroundings.clients.inputs)
+        return _source("gaussian_noise", raw, surroundings.transform, surroundings)
+
+
+AnySource = Annotated[HeldOut | OtherDataset | UniformNoise | GaussianNoise, Field(discriminator="kind")]
+
+
+def _stretched(unit: Tensor, like: Tensor) -> Tensor:
+    """Numbers in 0..1 as inputs of the clients' kind: bytes for images, each feature's own range for numbers."""
+    if like.dtype == torch.uint8:
+        return (255 * unit).round().to(torch.uint8)
+    low, high = like.amin(dim=0), like.amax(dim=0)
+    return low + (high - low) * unit
+
+
+def _check_classes(classes: tuple[int, ...], dataset: Dataset) -> None:
+    wrong = [label for label in classes if not 0 <= label < dataset.classes]
+    if wrong:
+        raise ConfigError(f"source.classes names {wrong[0]}, but {dataset.name} has classes 0 to {dataset.classes - 1}")
 
 
 def _source(name: str, raw: Tensor, transform: Transform, surroundings: Surroundings) -> Source:

@@ -5,21 +5,34 @@ from typing import Annotated
 from pydantic import Field
 
 from fedfuse.local.client import Clients
+from fedfuse.local.contrastive import Contrastive
+from fedfuse.local.global_distillation import GlobalDistillation
+from fedfuse.local.label_logits import LabelLogits
 from fedfuse.local.objective import Batch, Hooks, Objective, Visit
 from fedfuse.local.plain import Plain
 from fedfuse.local.proximal import Proximal
+from fedfuse.local.scaffold import ControlVariates
 from fedfuse.local.settings import TrainingSettings
+from fedfuse.local.voting_distillation import VotingDistillation
 
-AnyObjective = Annotated[Plain | Proximal, Field(discriminator="kind")]
+AnyObjective = Annotated[
+    Plain | Proximal | Contrastive | LabelLogits | GlobalDistillation | VotingDistillation | ControlVariates,
+    Field(discriminator="kind"),
+]
 
 __all__ = [
     "AnyObjective",
     "Batch",
     "Clients",
+    "Contrastive",
+    "ControlVariates",
+    "GlobalDistillation",
     "Hooks",
+    "LabelLogits",
     "Objective",
     "Plain",
     "Proximal",
     "TrainingSettings",
     "Visit",
+    "VotingDistillation",
 ]

@@ -77,6 +77,10 @@ class Objective(MethodPart):
         """Extras for this round's tasks, by client; ``chosen`` gives the sampled clients' prototypes."""
         return {}
 
+    def reply(self, bank: ModelBank, prototype: str) -> Mapping[str, tuple[int, ...]]:  # noqa: ARG002
+        """Names and shapes of the extras that every update brings; anything else is refused."""
+        return {}
+
     def debrief(self, view: ServerView, updates: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:  # noqa: ARG002
         """Digest the round's counted updates and its resulting weights into the memory of the next round."""
         return view.memory

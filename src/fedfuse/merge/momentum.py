@@ -1,7 +1,8 @@
-"""Server momentum, FedAvgM (Hsu et al., 2019), in the form that FedDF compares with.
+"""Server momentum, FedAvgM (Hsu et al., 2019), in the two forms that later papers compare with.
 
-    d = x_{t-1} - avg;   v <- beta v + d;   x_t = x_{t-1} - v
+    d = x_{t-1} - avg;   v <- beta v + share d;   x_t = x_{t-1} - v
 
+plain: share = 1, as FedDF. damped: share = 1 - beta, as the code of FedBE and of MOON.
 BatchNorm statistics are the average's: momentum on a running variance could make it negative.
 """
 
@@ -22,11 +23,23 @@ class Momentum(Merge):
     """Weighted mean, continued in the direction of the past rounds."""
 
     kind: Literal["momentum"] = "momentum"
-    beta: float = Field(0.2, ge=0, lt=1, description="how much of the last round's step is kept; FedDF tunes .1 to .4")
+    form: Literal["plain", "damped"] = Field(
+        "plain", description="plain: v <- beta v + d; damped: (1 - beta) d instead"
+    )
+    beta: float = Field(
+        0.2, ge=0, lt=1, description="how much of v is kept; FedDF tunes .1 to .4 (plain), FedBE's code .9 (damped)"
+    )
+    warm_up: int = Field(
+        0, ge=0, description="first rounds that only average, and leave their d as v; FedBE's code: 2, others 0"
+    )
 
     def merge(self, view: ServerView, prototype: str, updates: Sequence[Update]) -> Merged:
         average, previous = self.average(updates), view.weights[prototype].parameters
+        difference = previous - average.parameters
+        if view.round <= self.warm_up:
+            return Merged(average, {"velocity": difference})
         past = self.beta * view.memory.get("velocity", torch.zeros_like(previous))
-        velocity = past + (previous - average.parameters)
-        # x_{t-1} - v written as avg - beta v: the same number, and exactly the average when beta is 0.
-        return Merged(average.with_parameters(average.parameters - past), {"velocity": velocity})
+        share = 1.0 if self.form == "plain" else 1 - self.beta
+        # x_{t-1} - v written from the average: the same number, and exactly the average when beta is 0.
+        merged = average.parameters + (1 - share) * difference - past
+        return Merged(average.with_parameters(merged), {"velocity": past + share * difference})

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fedfuse.data import Examples, Transform
+from fedfuse.runtime.batch_norm import batch_norms_training
 from fedfuse.runtime.batches import slices
 from fedfuse.runtime.compute import Compute
 
@@ -74,19 +75,5 @@ def evaluation_mode(model: nn.Module, batch_statistics: bool = False) -> Iterato
     model.eval()
     try:
         yield
-    finally:
-        model.train(was_training)
-
-
-@contextmanager
-def batch_norms_training(model: nn.Module) -> Iterator[list[nn.modules.batchnorm._BatchNorm]]:
-    """Inside the block, BatchNorm layers use and gather batch statistics while all else is in eval mode."""
-    layers = [layer for layer in model.modules() if isinstance(layer, nn.modules.batchnorm._BatchNorm)]
-    was_training = model.training
-    model.eval()
-    for layer in layers:
-        layer.train()
-    try:
-        yield layers
     finally:
         model.train(was_training)

@@ -20,16 +20,16 @@ Progress = Callable[[str, int, int], None]
 class ServerView:
     """Read-only surroundings of one part in one round.
 
-    ``weights`` are the prototypes as they were broadcast this round, ``clients`` is the size of the whole federation
-    (N of the papers). ``memory`` is what this part returned
-    last round (empty before the first); it is part of the checkpoint, and nothing else survives a round.
+    ``weights`` are the prototypes as they were broadcast this round, ``clients_of`` says how many clients of the whole
+    federation run each of them (N of the papers, sampled or not). ``memory`` is what this part returned last round
+    (empty before the first); it is part of the checkpoint, and nothing else survives a round.
     """
 
     round: int
     key: Key
     weights: Mapping[str, Weights]
     memory: Tensors
-    clients: int
+    clients_of: Mapping[str, int]
     bank: ModelBank
     validation: Evaluator | None
     source: Source | None

@@ -1,0 +1,139 @@
+"""Who teaches: the clients, their average, or models sampled around them (FedBE, Chen and Chao, 2021)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from fedfuse.core.messages import Update
+from fedfuse.core.part import Part
+from fedfuse.core.randomness import Key
+from fedfuse.core.weights import Weights, mean
+from fedfuse.fusion.teachers import Ensemble, Target, Teacher
+from fedfuse.runtime.bank import ModelBank
+
+
+@dataclass(frozen=True)
+class Staff:
+    """What teachers can be made from: this round's clients and what they were merged into."""
+
+    updates: Sequence[Update]
+    merged: Mapping[str, Weights]
+    previous: Mapping[str, Weights]
+    key: Key
+
+    def by_prototype(self) -> dict[str, list[Update]]:
+        groups: dict[str, list[Update]] = {}
+        for update in self.updates:
+            groups.setdefault(update.prototype, []).append(update)
+        return groups
+
+
+class Members(Part):
+    """One kind of teacher."""
+
+    @abstractmethod
+    def gather(self, staff: Staff) -> list[Teacher]:
+        """The teachers of this kind, in an order that does not depend on when updates came in."""
+
+
+class ClientMembers(Members):
+    """The clients' own models (C of FedBE's Table 2); alone, FedDF's ensemble."""
+
+    kind: Literal["clients"] = "clients"
+
+    def gather(self, staff: Staff) -> list[Teacher]:
+        return [Teacher(update.prototype, update.weights) for update in staff.updates]
+
+
+class AverageMember(Members):
+    """The merged model of every prototype (FedAvg in FedBE's Table 2)."""
+
+    kind: Literal["average"] = "average"
+
+    def gather(self, staff: Staff) -> list[Teacher]:
+        return [Teacher(prototype, weights) for prototype, weights in staff.merged.items()]
+
+
+class GaussianMembers(Members):
+    """Samples from a diagonal Gaussian over the clients' weights (FedBE, equation 5).
+
+        mu = sum_i (|D_i| / |D|) w_i,   Sigma = diag( sum_i (|D_i| / |D|) (w_i - mu)^2 ),   w ~ N(mu, Sigma)
+
+    As coded, each tensor's update direction u_i = (w_i - w) / ||w_i - w|| is averaged and varied instead, with its
+    deviation scaled by 0.1, and applied with the clients' mean update length. BatchNorm statistics are the average's:
+    a sampled variance could be negative.
+    """
+
+    kind: Literal["gaussian"] = "gaussian"
+    number: int = Field(10, ge=1, description="samples per prototype (M of the paper)")
+    form: Literal["as_printed", "as_coded"] = "as_printed"
+    scale: float | None = Field(None, ge=0, description="factor on the deviation; 1 as printed, 0.1 as coded")
+
+    def gather(self, staff: Staff) -> list[Teacher]:
+        teachers = []
+        for prototype, updates in staff.by_prototype().items():
+            centre = mean([u.weights for u in updates], [float(u.examples) for u in updates])
+            random = staff.key.child("gaussian", prototype).torch()
+            for _ in range(self.number):
+                if self.form == "as_printed":
+                    sampled = self._printed(updates, centre, random)
+                else:
+                    sampled = self._coded(updates, staff.previous[prototype], random)
+                teachers.append(Teacher(prototype, centre.with_parameters(sampled)))
+        return teachers
+
+    def _printed(self, updates: Sequence[Update], centre: Weights, random: torch.Generator) -> Tensor:
+        total = sum(u.examples for u in updates)
+        spread = sum((u.examples / total) * (u.weights.parameters - centre.parameters) ** 2 for u in updates)
+        deviation = torch.as_tensor(spread).sqrt() * (1.0 if self.scale is None else self.scale)
+        return centre.parameters + deviation * torch.randn(deviation.shape, generator=random)
+
+    def _coded(self, updates: Sequence[Update], previous: Weights, random: torch.Generator) -> Tensor:
+        sampled = []
+        for entry in previous.layout.entries[: len(previous.layout.parameters)]:
+            moves = torch.stack([(u.weights[entry.name] - previous[entry.name]).reshape(-1) for u in updates])
+            lengths = moves.norm(dim=1, keepdim=True)
+            directions = moves / lengths.clamp_min(1e-12)
+            deviation = directions.var(dim=0, unbiased=False).clamp_min(1e-5).sqrt()
+            scale = 0.1 if self.scale is None else self.scale
+            direction = directions.mean(dim=0) + scale * deviation * torch.randn(deviation.shape, generator=random)
+            sampled.append(previous[entry.name].reshape(-1) + direction * lengths.mean())
+        return torch.cat(sampled)
+
+
+class DirichletMembers(Members):
+    """Samples from the simplex spanned by the clients (FedBE, equation 7).
+
+    gamma ~ Dir(alpha),   w = sum_i gamma_i |D_i| w_i / sum_i gamma_i |D_i|
+    """
+
+    kind: Literal["dirichlet"] = "dirichlet"
+    number: int = Field(10, ge=1, description="samples per prototype (M of the paper)")
+    alpha: float = Field(1.0, gt=0)
+    by_examples: bool = Field(True, description="weigh clients by |D_i| as printed; the released code does not")
+
+    def gather(self, staff: Staff) -> list[Teacher]:
+        teachers = []
+        for prototype, updates in staff.by_prototype().items():
+            random = staff.key.child("dirichlet", prototype).numpy()
+            sizes = np.array([u.examples if self.by_examples else 1 for u in updates], dtype=float)
+            for gamma in random.dirichlet([self.alpha] * len(updates), size=self.number):
+                coefficients = (gamma * sizes).tolist()
+                teachers.append(Teacher(prototype, mean([u.weights for u in updates], coefficients)))
+        return teachers
+
+
+AnyMembers = Annotated[ClientMembers | AverageMember | GaussianMembers | DirichletMembers, Field(discriminator="kind")]
+
+
+def assemble(bank: ModelBank, members: Sequence[Members], staff: Staff, target: Target) -> Ensemble:
+    """The ensemble of all teachers of all the given kinds."""
+    return Ensemble(bank, [teacher for kind in members for teacher in kind.gather(staff)], target)

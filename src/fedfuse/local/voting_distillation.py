@@ -1,0 +1,83 @@
+"""Distillation from several global models with votes, the local objective of FedGKD-VOTE (Yao et al., 2021).
+
+minimise F_k(w) + sum_{m=1}^{min(M, t)} (gamma_m / 2) mean_i KL( h(w_{t-m+1}, x_i) || h(w, x_i) )
+gamma_m / 2 = lambda exp(-L_m / beta) / sum_j exp(-L_j / beta),   L_m = validation loss of w_{t-m+1} on the server
+
+In round 1 there is no teacher but the initial network, and no term.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from fedfuse.core.errors import ConfigError
+from fedfuse.core.messages import Tensors, Update
+from fedfuse.core.weights import Weights
+from fedfuse.local.distillation import BufferedDistillation, past_models, remember_models
+from fedfuse.local.objective import Hooks, Visit
+from fedfuse.runtime.part import Setting
+from fedfuse.runtime.view import ServerView
+
+
+class VotingDistillation(BufferedDistillation):
+    """Cross-entropy plus a pull towards each of the latest global models, the better the stronger."""
+
+    kind: Literal["voting_distillation"] = "voting_distillation"
+    coefficient: float = Field(0.1, ge=0, description="lambda: weight of all terms together")
+    vote_temperature: float | None = Field(
+        None, gt=0, description="beta: the smaller, the more the best model counts; null is 1 / buffer, as printed"
+    )
+
+    def check(self, setting: Setting) -> None:
+        if not setting.has_validation:
+            raise ConfigError(
+                "method.local voting_distillation weighs models by their loss on validation examples; "
+                "set data.validation"
+            )
+
+    def begin(self, visit: Visit) -> Hooks:
+        task = visit.task
+        if task.round == 1:
+            return Hooks()
+        past = [Weights(flat, task.weights.layout) for flat in task.extras.get("models", ())]
+        return self.taught_by(visit, [task.weights, *past], task.extras["coefficients"].tolist())
+
+    def brief(self, view: ServerView, chosen: Mapping[int, str]) -> Mapping[int, Tensors]:
+        if view.round == 1:
+            return {}
+        extras = {
+            prototype: {**past_models(view, prototype), "coefficients": self.votes(view.memory[_losses(prototype)])}
+            for prototype in set(chosen.values())
+        }
+        return {client: extras[prototype] for client, prototype in chosen.items()}
+
+    def votes(self, losses: Tensor) -> Tensor:
+        """gamma_m / 2 of each model from its validation loss; they sum to lambda."""
+        beta = self.vote_temperature or 1 / self.buffer
+        return (self.coefficient * (-losses / beta).softmax(dim=0)).float()
+
+    def debrief(self, view: ServerView, updates: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:  # noqa: ARG002
+        losses = {_losses(prototype): self._scored(view, prototype, new) for prototype, new in weights.items()}
+        return {**remember_models(view, self.buffer), **losses}
+
+    def _scored(self, view: ServerView, prototype: str, new: Weights) -> Tensor:
+        """Validation losses of the next round's buffer, newest first; each model is scored once in its life."""
+        known = view.memory.get(_losses(prototype))
+        if known is None:
+            known = _loss(view, prototype, view.weights[prototype])
+        return torch.cat([_loss(view, prototype, new), known])[: self.buffer]
+
+
+def _losses(prototype: str) -> str:
+    return f"losses/{prototype}"
+
+
+def _loss(view: ServerView, prototype: str, weights: Weights) -> Tensor:
+    assert view.validation is not None, "checked before round 1"
+    score = view.validation.score(view.bank.lend(prototype, weights))
+    return torch.tensor([score.loss], dtype=torch.float64)

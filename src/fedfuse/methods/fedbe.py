@@ -1,0 +1,44 @@
+"""FedBE, first named FedDistill: distil a Bayesian ensemble of models around the clients, smoothed by SWA.
+
+Chen and Chao, FedBE: Making Bayesian Model Ensemble Applicable to Federated Learning, ICLR 2021.
+
+    w' = sum_i (|D_i| / |D|) w_i;   w^(m) ~ p(w | D), m = 1..M
+    p_j = mean over {w'}, {w_i}, {w^(m)} of p(y | x_j; w), sharpened: p_j^2 / sum p_j^2
+    student from w', cross-entropy against p_j, SWA
+
+The cross-entropy against a fixed target has the gradient of the KL divergence used here. SGD momentum is the released
+code's; the paper prints the rates only.
+"""
+
+from fedfuse.federation import Recipe
+from fedfuse.fusion import AverageMember, ClientMembers, Distiller, EnsembleDistillation, GaussianMembers, Swa
+from fedfuse.local import Plain
+from fedfuse.merge import Mean
+from fedfuse.methods.base import Method
+from fedfuse.runtime.optimizers import Sgd
+
+FEDBE = Method(
+    name="fedbe",
+    title="FedBE",
+    citation="Chen and Chao, ICLR 2021",
+    summary="distil a Bayesian ensemble of sampled models, clients and average, with SWA",
+    exchanges="weights down, weights up",
+    server_keeps="weights, unlabelled inputs",
+    recipe=Recipe(
+        local=Plain(),
+        merge=Mean(),
+        fuse=EnsembleDistillation(
+            teachers=(AverageMember(), ClientMembers(), GaussianMembers(number=10)),
+            target="mean_probabilities",
+            sharpening=2.0,
+            views="student",
+            distiller=Distiller(
+                epochs=20,
+                optimizer=Sgd(learning_rate=1e-3, momentum=0.9),
+                schedule="constant",
+                keep="last",
+                swa=Swa(),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,25 @@
+"""FedDistill+: FedAvg whose clients also share their mean logits by label, and learn from each other's.
+
+Seo et al., Federated Knowledge Distillation, 2020, with weights exchanged too, as FedGen (Zhu et al., ICML 2021) and
+FedGKD (Yao et al., 2021) compare with.
+
+    client k minimises F_k(w) + lambda T^2 mean_{(x,y)} KL( sigma(G_k[y] / T) || sigma(f(w, x) / T) )
+    G_k[y] = mean_{j != k} S_j[y] / c_j[y]
+"""
+
+from fedfuse.federation import Recipe
+from fedfuse.local import LabelLogits
+from fedfuse.merge import Mean
+from fedfuse.methods.base import Method
+
+FEDDISTILL_PLUS = Method(
+    name="feddistill-plus",
+    title="FedDistill+",
+    citation="Seo et al., 2020",
+    summary="FedAvg whose clients distil each other's mean logits by label, across architectures",
+    exchanges="weights and mean logits by label down, weights, logit sums and counts by label up",
+    server_keeps="weights, every client's mean logits by label",
+    client_keeps="logit sums and counts by label",
+    shares_labels=True,
+    recipe=Recipe(local=LabelLogits(), merge=Mean()),
+)

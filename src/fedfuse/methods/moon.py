@@ -1,0 +1,24 @@
+"""MOON: FedAvg whose clients keep their features near the received model's and away from their own last one's.
+
+Li, He and Song, Model-Contrastive Federated Learning, CVPR 2021.
+
+    client k minimises F_k(w) + mu mean_x [ -log( p / (p + q) ) ]
+    p = e^{cos(z, z_glob) / tau},   q = e^{cos(z, z_prev) / tau}
+"""
+
+from fedfuse.federation import Recipe
+from fedfuse.local import Contrastive
+from fedfuse.merge import Mean
+from fedfuse.methods.base import Method
+
+MOON = Method(
+    name="moon",
+    title="MOON",
+    citation="Li et al., CVPR 2021",
+    summary="FedAvg with a contrastive term between the client's features and two earlier models'",
+    exchanges="weights down, weights up",
+    server_keeps="weights",
+    client_keeps="its previous local model",
+    mixes_architectures=False,
+    recipe=Recipe(local=Contrastive(), merge=Mean()),
+)

@@ -1,0 +1,124 @@
+"""Who teaches: sampled models have the moments and the support that FedBE's equations give them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from fedfuse.core.randomness import Key
+from fedfuse.core.weights import mean
+from fedfuse.fusion.members import AverageMember, ClientMembers, DirichletMembers, GaussianMembers, Staff
+from tests.helpers import TinyNorm, make_bank, make_update, make_weights
+
+BANK = make_bank(norm=TinyNorm(), mlp=TinyNorm(width=3))
+SIZES = [10, 30, 60]
+
+
+def varied(prototype, seed):
+    """Weights in which no two models share a number, also not the scales of the norm layers."""
+    weights = make_weights(BANK, prototype, seed)
+    noise = torch.randn(weights.parameters.shape, generator=torch.Generator().manual_seed(seed))
+    return weights.with_parameters(weights.parameters + noise)
+
+
+def staff(prototypes=("norm",), key=0):
+    updates = [
+        make_update(varied(p, 10 * i + j), client=10 * i + j, examples=SIZES[j], prototype=p)
+        for i, p in enumerate(prototypes)
+        for j in range(3)
+    ]
+    merged = {p: mean([u.weights for u in updates if u.prototype == p], [float(s) for s in SIZES]) for p in prototypes}
+    return Staff(updates, merged, {p: make_weights(BANK, p, 99) for p in prototypes}, Key(key))
+
+
+def stacked(updates):
+    return np.stack([u.weights.parameters.double().numpy() for u in updates])
+
+
+def test_clients_and_average_are_just_that():
+    group = staff(("norm", "mlp"))
+    clients = ClientMembers().gather(group)
+    assert [(t.prototype, t.weights) for t in clients] == [(u.prototype, u.weights) for u in group.updates]
+    averages = AverageMember().gather(group)
+    assert {t.prototype: t.weights for t in averages} == dict(group.merged)
+
+
+class TestGaussian:
+    def test_samples_have_the_weighted_mean_and_variance_of_the_clients(self):
+        group = staff()
+        samples = np.stack([t.weights.parameters.numpy() for t in GaussianMembers(number=4000).gather(group)])
+        clients, shares = stacked(group.updates), np.array(SIZES) / sum(SIZES)
+        centre = (shares[:, None] * clients).sum(0)
+        deviation = np.sqrt((shares[:, None] * (clients - centre) ** 2).sum(0))
+        assert np.abs((samples.mean(0) - centre) / deviation).max() < 5 / np.sqrt(4000)
+        assert samples.std(0) == pytest.approx(deviation, rel=0.08)
+
+    def test_coordinates_vary_independently(self):
+        samples = np.stack([t.weights.parameters.numpy() for t in GaussianMembers(number=3000).gather(staff())])
+        correlation = np.corrcoef(samples[:, :8].T) - np.eye(8)
+        assert np.abs(correlation).max() < 0.1
+
+    def test_scale_0_is_the_average(self):
+        group = staff()
+        (sample,) = GaussianMembers(number=1, scale=0.0).gather(group)
+        assert torch.equal(sample.weights.flat, group.merged["norm"].flat)
+
+    def test_statistics_are_the_averages(self):
+        group = staff()
+        for teacher in GaussianMembers(number=3).gather(group):
+            assert torch.equal(teacher.weights.buffers, group.merged["norm"].buffers)
+
+    def test_as_coded_against_a_loop_over_tensors(self):
+        """Moments of w_prev + (mean(u) + .1 std(u) eps) * mean length, tensor by tensor."""
+        group = staff()
+        teachers = GaussianMembers(number=3000, form="as_coded").gather(group)
+        previous = group.previous["norm"]
+        for name, _ in previous.layout.parameters:
+            moves = [(u.weights[name] - previous[name]).double().numpy().ravel() for u in group.updates]
+            lengths = [np.sqrt((m**2).sum()) for m in moves]
+            units = np.stack([m / n for m, n in zip(moves, lengths, strict=True)])
+            expected = previous[name].double().numpy().ravel() + units.mean(0) * np.mean(lengths)
+            deviation = 0.1 * np.sqrt(np.maximum(units.var(0), 1e-5)) * np.mean(lengths)
+            samples = np.stack([t.weights[name].numpy().ravel() for t in teachers])
+            assert np.abs((samples.mean(0) - expected) / deviation).max() < 5 / np.sqrt(3000)
+            assert samples.std(0) == pytest.approx(deviation, rel=0.1)
+
+
+class TestDirichlet:
+    def test_samples_lie_in_the_simplex_of_the_clients_with_the_right_mean(self):
+        group = staff()
+        samples = np.stack(
+            [t.weights.parameters.double().numpy() for t in DirichletMembers(number=2000, alpha=0.7).gather(group)]
+        )
+        clients = stacked(group.updates)
+        coefficients = np.linalg.lstsq(clients.T, samples.T, rcond=None)[0].T
+        assert coefficients.min() > -1e-4
+        assert coefficients.sum(1) == pytest.approx(np.ones(2000), abs=1e-4)
+        gamma = np.random.default_rng(0).dirichlet([0.7] * 3, size=200_000) * np.array(SIZES)
+        expected = (gamma / gamma.sum(1, keepdims=True)).mean(0)
+        assert coefficients.mean(0) == pytest.approx(expected, abs=0.03)
+
+    def test_without_sizes_everybody_weighs_the_same(self):
+        group = staff()
+        teachers = DirichletMembers(number=3000, by_examples=False).gather(group)
+        samples = np.stack([t.weights.parameters.double().numpy() for t in teachers])
+        coefficients = np.linalg.lstsq(stacked(group.updates).T, samples.T, rcond=None)[0].T
+        assert coefficients.mean(0) == pytest.approx([1 / 3] * 3, abs=0.02)
+        assert coefficients.var(0) == pytest.approx([2 / 36] * 3, rel=0.1)  # variance of Dir(1, 1, 1)
+
+
+@pytest.mark.parametrize("members", [GaussianMembers(number=2), DirichletMembers(number=2)])
+def test_samples_stay_inside_their_prototype_and_follow_the_key(members):
+    one, again, other = (members.gather(staff(("norm", "mlp"), key)) for key in (0, 0, 1))
+    assert [t.prototype for t in one] == ["norm", "norm", "mlp", "mlp"]
+    assert all(a.weights.equals(b.weights) for a, b in zip(one, again, strict=True))
+    assert not any(a.weights.equals(b.weights) for a, b in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize("members", [GaussianMembers(number=1), DirichletMembers(number=1)])
+def test_one_client_leaves_nothing_to_sample(members):
+    group = staff()
+    alone = Staff(group.updates[:1], {}, group.previous, group.key)
+    (sample,) = members.gather(alone)
+    assert sample.weights.equals(group.updates[0].weights)
