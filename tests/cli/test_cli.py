@@ -290,7 +290,7 @@ def test_help_does_not_load_torch() -> None:
 
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_printed_method_is_a_valid_method_section(tmp_path: Path, name: str) -> None:
-    printed = yaml.safe_load(fedfuse_cli(tmp_path, "methods", name).stdout)
+    printed = yaml.safe_load(fedfuse_cli(tmp_path, "methods", name, "--yaml").stdout)
     data = {"data": {"name": "digits"}, "models": {"m": {"arch": "mlp"}}}
     assert fedfuse.Experiment(**data, **printed).config.recipe == fedfuse.Experiment(**data, method=name).config.recipe
 

@@ -114,11 +114,14 @@ def compare(
 
 
 @app.command()
-def methods(name: Annotated[str | None, typer.Argument(help="show one method's recipe")] = None) -> None:
-    """List the methods, or show one's parts with their defaults."""
+def methods(
+    name: Annotated[str | None, typer.Argument(help="show one method's recipe")] = None,
+    as_yaml: Annotated[bool, typer.Option("--yaml", help="print the recipe as a method section to start from")] = False,
+) -> None:
+    """List the methods, or show one's parts with every parameter."""
     import yaml
 
-    from fedfuse.cli.tables import table
+    from fedfuse.cli.tables import method_table, parameter_table, table
     from fedfuse.methods import METHODS
 
     if name is None:
@@ -127,20 +130,16 @@ def methods(name: Annotated[str | None, typer.Argument(help="show one method's r
             needs = "needed" if method.recipe.needs_source else "-"
             rows.add_row(method.name, method.summary, needs, method.citation)
         console.print(rows)
-        console.print(
-            "fedfuse methods NAME shows what it exchanges, its parts and all their defaults.", highlight=False
-        )
+        console.print("fedfuse methods NAME shows what it exchanges and keeps, and every parameter.", highlight=False)
         return
     if name not in METHODS:
         raise ConfigError(unknown("method", name, METHODS))
-    method = METHODS[name]
-    about = (
-        f"# {method.title} ({method.citation}): {method.summary}\n"
-        f"# exchanges {method.exchanges}; server keeps {method.server_keeps}"
-    )
-    console.print(about, highlight=False, soft_wrap=True)
-    recipe = {"method": {"name": name, **method.recipe.model_dump(mode="json")}}
-    console.print(yaml.safe_dump(recipe, sort_keys=False), highlight=False, soft_wrap=True, end="")
+    if as_yaml:
+        recipe = {"method": {"name": name, **METHODS[name].recipe.model_dump(mode="json")}}
+        sys.stdout.write(yaml.safe_dump(recipe, sort_keys=False))
+        return
+    console.print(method_table(METHODS[name]))
+    console.print(parameter_table(METHODS[name].recipe))
 
 
 @app.command()

@@ -8,7 +8,10 @@ from typing import Any
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from fedfuse.cli.parameters import parameters
 from fedfuse.comparison import Comparison, Row, Spread
+from fedfuse.federation import Recipe
+from fedfuse.methods import Method
 
 
 def table(*columns: str, title: str | None = None, numbers: tuple[str, ...] = ()) -> Table:
@@ -51,6 +54,30 @@ def comparison_table(comparison: Comparison) -> Table:
     for row in rows:
         names = [row.experiment] * several_experiments + [row.method] + [row.prototype] * several_prototypes
         result.add_row(*names, *_cells(row))
+    return result
+
+
+def method_table(method: Method) -> Table:
+    """What there is to know about one method."""
+    result = Table(box=None, show_header=False, title=f"{method.title}: {method.summary}", title_justify="left")
+    for what, value in (
+        ("citation", method.citation),
+        ("exchanges", method.exchanges),
+        ("server keeps", method.server_keeps),
+        ("clients keep", method.client_keeps),
+        ("public inputs", "needed, without labels" if method.recipe.needs_source else "not needed"),
+        ("label counts", "shared with the server" if method.shares_labels else "not shared"),
+        ("mixed architectures", "learn from each other" if method.mixes_architectures else "each on its own"),
+    ):
+        result.add_row(what, value)
+    return result
+
+
+def parameter_table(recipe: Recipe) -> Table:
+    """Every parameter of a recipe; the addresses are keys below ``method`` in an experiment file."""
+    result = table("method.", "default", "allowed", "meaning")
+    for one in parameters(recipe):
+        result.add_row(one.address, one.value, one.allowed, one.meaning)
     return result
 
 
