@@ -5,7 +5,7 @@ RUN := $(VENV)/bin/python -m
 PIP := $(RUN) pip --quiet --disable-pip-version-check
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
-.PHONY: demo test check format bench clean
+.PHONY: demo test check format bench check-methods clean
 
 demo: $(VENV)/installed
 	$(RUN) fedfuse compare digits --methods fedavg,feddf --seeds 0,1,2 --out runs/demo --overwrite
@@ -26,6 +26,10 @@ format: $(VENV)/installed-dev
 # Per-round overhead against a hand-written loop, as a ratio measured in one run.
 bench: $(VENV)/installed
 	$(VENV)/bin/python benchmarks/round_overhead.py
+
+# Every method of the registry on digits, against the floor it must reach (benchmarks/method_floors.yaml).
+check-methods: $(VENV)/installed
+	$(VENV)/bin/python benchmarks/check_methods.py --jobs $(CORES)
 
 clean:
 	rm -rf $(VENV) build dist src/*.egg-info

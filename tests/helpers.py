@@ -139,7 +139,9 @@ def make_federation(
     key = Key(5)
     holdings = {client: make_examples(8 + 3 * client, seed=client) for client in range(clients)}
     training = TrainingSettings(epochs=1, batch_size=4)
-    engine: Any = LocalEngine(Clients(holdings, AS_IT_IS, bank, recipe.local, training, 10, key))
+    public = make_source(source) if source else None
+    clients_here = Clients(holdings, AS_IT_IS, bank, recipe.local, recipe.exchange, public, training, 10, key)
+    engine: Any = LocalEngine(clients_here)
     return Federation(
         recipe=recipe,
         settings=FederationSettings(**{"rounds": 3, **settings}),
@@ -149,10 +151,17 @@ def make_federation(
         engine=BentEngine(engine, bend) if bend else engine,
         test=make_evaluator(make_examples(30, seed=1000)),
         validation=make_evaluator(make_examples(validation, seed=1001)) if validation else None,
-        source=make_source(source) if source else None,
+        source=public,
         key=key,
         log=EventLog(listeners=(listener,) if listener else ()),
     )
+
+
+def played(federation, rounds=3, snapshot=None):
+    snapshot = snapshot or federation.start()
+    for _ in range(rounds):
+        snapshot = federation.advance(snapshot)
+    return snapshot
 
 
 SMALL_WORK = {"steps": 5, "evaluate_every": 2, "patience": 4, "batch_size": 16, "collect_after": 1, "cycle": 2}

@@ -17,7 +17,8 @@ from tests.helpers import Recorder, files_of, kinds, shrunk, tiny_config, tiny_m
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 every_method = pytest.mark.parametrize("method", list(METHODS))
-TWO_MODELS = {"small": {"arch": "mlp", "hidden": [4]}, "wide": {"arch": "mlp", "hidden": [9]}}
+# Different networks with features of one size, because a generator of features serves them all.
+TWO_MODELS = {"small": {"arch": "mlp", "hidden": [4, 5]}, "wide": {"arch": "mlp", "hidden": [9, 5]}}
 
 
 @pytest.fixture
@@ -120,7 +121,11 @@ def test_is_not_fedavg(finished, name):
 
 PRODUCT = list(
     itertools.product(
-        kinds(AnyObjective), [None, *kinds(AnyScreen)], kinds(AnyMerge), kinds(AnyFuse), ["average", "last"]
+        kinds(AnyObjective),
+        [None, *kinds(AnyScreen)],
+        kinds(AnyMerge),
+        [f for f in kinds(AnyFuse) if f.needs_weights],
+        ["average", "last"],
     )
 )
 

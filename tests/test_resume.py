@@ -133,7 +133,7 @@ def test_a_log_that_ends_in_half_a_line_does_not_matter(straight, out):
 
 @pytest.mark.parametrize("method", list(METHODS))
 def test_different_architectures(tmp_path, method):
-    models = {"models": {"small": {"arch": "mlp", "hidden": [4]}, "wide": {"arch": "mlp", "hidden": [9]}}}
+    models = {"models": {"small": {"arch": "mlp", "hidden": [4, 5]}, "wide": {"arch": "mlp", "hidden": [9, 5]}}}
     expected = experiment(method, **models).run(tmp_path / "straight")
     with pytest.raises(KeyboardInterrupt):
         experiment(method, **models).run(tmp_path / "run", listeners=(StopAt("client_finished", 5),))

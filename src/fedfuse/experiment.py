@@ -205,13 +205,15 @@ def build(config: ExperimentConfig, log: EventLog) -> Built:
     for part in config.recipe.parts:
         part.check(setting)
     clients = Clients(
-        Holdings(splits.train, assignment),
-        transform,
-        bank,
-        config.recipe.local,
-        config.training,
-        config.federation.rounds,
-        key,
+        holdings=Holdings(splits.train, assignment),
+        transform=transform,
+        bank=bank,
+        objective=config.recipe.local,
+        exchange=config.recipe.exchange,
+        source=source,
+        training=config.training,
+        rounds=config.federation.rounds,
+        key=key,
     )
 
     def evaluator(examples: Any) -> Evaluator:

@@ -39,7 +39,7 @@ def without_buffers():
 
 
 def test_a_sound_answer_has_no_fault():
-    assert fault(SOUND, TASK, DUE) is None
+    assert fault(SOUND, TASK, WEIGHTS.layout, DUE) is None
 
 
 @pytest.mark.parametrize(
@@ -67,4 +67,4 @@ def test_a_sound_answer_has_no_fault():
     ],
 )
 def test_faults(changes, reason):
-    assert reason in fault(dataclasses.replace(SOUND, **changes), TASK, DUE)
+    assert reason in fault(dataclasses.replace(SOUND, **changes), TASK, WEIGHTS.layout, DUE)

@@ -19,16 +19,18 @@ from fedfuse.merge import Mean, Momentum
 from fedfuse.models import Mlp
 from fedfuse.runtime.batches import epoch_batches
 from fedfuse.screen import DropWorst, Screen, Screened
-from tests.helpers import Recorder, TinyNorm, make_bank, make_examples, make_federation, make_recipe, without_seconds
+from tests.helpers import (
+    Recorder,
+    TinyNorm,
+    make_bank,
+    make_examples,
+    make_federation,
+    make_recipe,
+    played,
+    without_seconds,
+)
 
 DISTILLATION = EnsembleDistillation(distiller=Distiller(steps=4, batch_size=8, evaluate_every=2))
-
-
-def played(federation, rounds=3, snapshot=None):
-    snapshot = snapshot or federation.start()
-    for _ in range(rounds):
-        snapshot = federation.advance(snapshot)
-    return snapshot
 
 
 def same_weights(one, other):

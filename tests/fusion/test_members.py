@@ -1,4 +1,4 @@
-"""Who teaches: sampled models have the moments and the support that FedBE's equations give them."""
+"""Who teaches: sampled models have the moments and the support that FedBE's and SWAG's equations give them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import mean
-from fedfuse.fusion.members import AverageMember, ClientMembers, DirichletMembers, GaussianMembers, Staff
+from fedfuse.fusion.members import AverageMember, ClientMembers, DirichletMembers, GaussianMembers, Staff, SwagMembers
 from tests.helpers import TinyNorm, make_bank, make_update, make_weights
 
 BANK = make_bank(norm=TinyNorm(), mlp=TinyNorm(width=3))
@@ -108,7 +108,54 @@ class TestDirichlet:
         assert coefficients.var(0) == pytest.approx([2 / 36] * 3, rel=0.1)  # variance of Dir(1, 1, 1)
 
 
-@pytest.mark.parametrize("members", [GaussianMembers(number=2), DirichletMembers(number=2)])
+class TestSwag:
+    NUMBER = 20_000
+
+    def samples(self, group, **settings):
+        teachers = SwagMembers(number=self.NUMBER, **settings).gather(group)
+        return np.stack([t.weights.parameters.double().numpy() for t in teachers])
+
+    def test_samples_have_the_mean_and_the_covariance_of_the_paper(self):
+        """Cov = 1/2 diag(population variance) + 1/2 (1/(K-1)) D D^T, by hand."""
+        group = staff()
+        samples, clients = self.samples(group), stacked(group.updates)
+        deviations = clients - clients.mean(0)
+        expected = np.diag((deviations**2).mean(0)) / 2 + deviations.T @ deviations / (2 * (3 - 1))
+        scale = np.sqrt(np.diag(expected))
+        assert np.abs((samples.mean(0) - clients.mean(0)) / scale).max() < 5 / np.sqrt(self.NUMBER)
+        difference = (np.cov(samples.T) - expected) / np.outer(scale, scale)
+        assert np.abs(difference).max() < 8 / np.sqrt(self.NUMBER)
+
+    def test_at_most_rank_clients_are_in_the_low_rank_part(self):
+        group = staff()
+        samples, clients = self.samples(group, rank=2), stacked(group.updates)
+        deviations = clients - clients.mean(0)
+        covariance, diagonal = np.cov(samples.T), np.diag((deviations**2).mean(0)) / 2
+        scale = np.sqrt(np.diag(covariance))
+        errors = []
+        for left_out in range(3):
+            two = np.delete(deviations, left_out, axis=0)
+            expected = diagonal + two.T @ two / (2 * (2 - 1))
+            errors.append(np.abs((covariance - expected) / np.outer(scale, scale)).max())
+        smallest, second, _ = sorted(errors)
+        assert smallest < 8 / np.sqrt(self.NUMBER) < second
+
+    def test_scale_multiplies_the_deviation(self):
+        group = staff()
+        one, half = (SwagMembers(number=1, scale=scale).gather(group)[0].weights for scale in (1.0, 0.5))
+        centre = mean([u.weights for u in group.updates], [1.0] * 3)
+        torch.testing.assert_close(half.parameters - centre.parameters, (one.parameters - centre.parameters) / 2)
+        (still,) = SwagMembers(number=1, scale=0.0).gather(group)
+        assert still.weights.equals(centre)
+
+    def test_statistics_are_the_means(self):
+        group = staff()
+        centre = mean([u.weights for u in group.updates], [1.0] * 3)
+        for teacher in SwagMembers(number=3).gather(group):
+            assert torch.equal(teacher.weights.buffers, centre.buffers)
+
+
+@pytest.mark.parametrize("members", [GaussianMembers(number=2), DirichletMembers(number=2), SwagMembers(number=2)])
 def test_samples_stay_inside_their_prototype_and_follow_the_key(members):
     one, again, other = (members.gather(staff(("norm", "mlp"), key)) for key in (0, 0, 1))
     assert [t.prototype for t in one] == ["norm", "norm", "mlp", "mlp"]
@@ -116,7 +163,7 @@ def test_samples_stay_inside_their_prototype_and_follow_the_key(members):
     assert not any(a.weights.equals(b.weights) for a, b in zip(one, other, strict=True))
 
 
-@pytest.mark.parametrize("members", [GaussianMembers(number=1), DirichletMembers(number=1)])
+@pytest.mark.parametrize("members", [GaussianMembers(number=1), DirichletMembers(number=1), SwagMembers(number=1)])
 def test_one_client_leaves_nothing_to_sample(members):
     group = staff()
     alone = Staff(group.updates[:1], {}, group.previous, group.key)

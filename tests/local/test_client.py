@@ -7,6 +7,7 @@ import torch
 
 from fedfuse.core.messages import Task
 from fedfuse.core.randomness import Key
+from fedfuse.exchange import FullWeights
 from fedfuse.local import Clients, Hooks, Objective, Plain, Proximal, TrainingSettings
 from fedfuse.models import Mlp
 from tests.helpers import AS_IT_IS, CPU, TinyNorm, make_bank, make_examples, make_weights
@@ -16,7 +17,7 @@ def make_clients(objective=None, **architectures):
     bank = make_bank(**(architectures or {"norm": TinyNorm(dropout=0.3), "mlp": Mlp(hidden=(5,))}))
     holdings = {client: make_examples(9 + client, seed=client) for client in range(3)}
     training = TrainingSettings(epochs=2, batch_size=4)
-    return Clients(holdings, AS_IT_IS, bank, objective or Plain(), training, 10, Key(1))
+    return Clients(holdings, AS_IT_IS, bank, objective or Plain(), FullWeights(), None, training, 10, Key(1))
 
 
 def task_of(clients, client=0, prototype="norm", number=1):
@@ -47,6 +48,8 @@ class TestPurity:
             AS_IT_IS,
             clients.bank,
             Plain(),
+            FullWeights(),
+            None,
             clients.training,
             10,
             Key(1),

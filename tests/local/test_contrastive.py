@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from fedfuse.core.messages import Task
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
+from fedfuse.exchange import FullWeights
 from fedfuse.local import Batch, Clients, Hooks, Plain, TrainingSettings, Visit
 from fedfuse.local.contrastive import Contrastive
 from fedfuse.local.loop import train
@@ -159,7 +160,7 @@ class TestPreviousModel:
     def test_it_is_what_the_client_sent(self):
         bank = make_bank(net=TinyNorm())
         holdings = {client: make_examples(9 + client, seed=client) for client in range(2)}
-        clients = Clients(holdings, AS_IT_IS, bank, Contrastive(), TRAINING, 10, KEY)
+        clients = Clients(holdings, AS_IT_IS, bank, Contrastive(), FullWeights(), None, TRAINING, 10, KEY)
         task = Task(1, 0, "net", make_weights(bank, "net", 1))
         update, state = clients.work(task, {})
         assert set(state) == {"previous"}
@@ -174,7 +175,7 @@ class TestPreviousModel:
         """A client's second visit is the same whether or not another client came in between."""
         bank = make_bank(net=TinyNorm())
         holdings = {client: make_examples(9 + client, seed=client) for client in range(2)}
-        clients = Clients(holdings, AS_IT_IS, bank, Contrastive(), TRAINING, 10, KEY)
+        clients = Clients(holdings, AS_IT_IS, bank, Contrastive(), FullWeights(), None, TRAINING, 10, KEY)
         first, second = (Task(n, 0, "net", make_weights(bank, "net", n)) for n in (1, 2))
         _, state = clients.work(first, {})
         alone, _ = clients.work(second, state)

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from fedfuse.core.messages import Task
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
+from fedfuse.exchange import FullWeights
 from fedfuse.local import Batch, Clients, Hooks, Plain, TrainingSettings, Visit
 from fedfuse.local.label_logits import LabelLogits, class_means
 from fedfuse.local.loop import train
@@ -184,7 +185,7 @@ class TestSums:
     def test_clients_do_not_leak(self):
         bank = make_bank(net=TinyNorm())
         holdings = {client: make_examples(9 + client, seed=client) for client in range(2)}
-        clients = Clients(holdings, AS_IT_IS, bank, LabelLogits(), TRAINING, 10, KEY)
+        clients = Clients(holdings, AS_IT_IS, bank, LabelLogits(), FullWeights(), None, TRAINING, 10, KEY)
         task = Task(1, 0, "net", make_weights(bank, "net", 1))
         alone, _ = clients.work(task, {})
         clients.work(Task(1, 1, "net", make_weights(bank, "net", 1)), {})

@@ -6,7 +6,7 @@ import torch
 
 from fedfuse.core.randomness import Key
 from fedfuse.experiment import Experiment
-from fedfuse.fusion import EnsembleDistillation
+from fedfuse.fusion import EnsembleDistillation, GaussianMembers
 from fedfuse.fusion.distiller import Distiller
 from fedfuse.methods import METHODS
 from tests.helpers import (
@@ -57,3 +57,28 @@ def test_one_ensemble_reports_the_ensemble_and_returns_the_average(tmp_path, wit
     fedavg = Experiment(tiny_config("fedavg")).run(tmp_path / "avg")
     assert files_of(result.folder.final) == files_of(fedavg.folder.final)
     assert result.history[-1].ensemble_accuracy is not None
+
+
+def test_as_coded_differs_from_the_paper_in_exactly_these():
+    printed, coded = (METHODS[name].recipe.fuse for name in ("fedbe", "fedbe-as-coded"))
+    assert isinstance(printed, EnsembleDistillation)
+    assert isinstance(coded, EnsembleDistillation)
+    assert METHODS["fedbe"].recipe.model_dump(exclude={"fuse"}) == METHODS["fedbe-as-coded"].recipe.model_dump(
+        exclude={"fuse"}
+    )
+    assert coded.teachers == (*printed.teachers[:2], GaussianMembers(number=10, form="as_coded"))
+    assert coded.model_dump(exclude={"teachers", "distiller"}) == printed.model_dump(exclude={"teachers", "distiller"})
+    optimizer = printed.distiller.optimizer.model_copy(update={"weight_decay": 1e-5})
+    assert printed.distiller.swa is not None
+    swa = printed.distiller.swa.model_copy(update={"collect_after": 500, "lowest": 1.0})
+    changes = {"optimizer": optimizer, "swa": swa, "loss": "kl_elementwise"}
+    assert coded.distiller == printed.distiller.model_copy(update=changes)
+
+
+def test_as_coded_lowers_no_rate_and_collects_43_students_of_the_papers_1580_steps():
+    fuse = METHODS["fedbe-as-coded"].recipe.fuse
+    assert isinstance(fuse, EnsembleDistillation)
+    assert fuse.distiller.swa is not None
+    assert fuse.distiller.budget(10_000) == 1580
+    assert {fuse.distiller.swa.rate_fraction(step) for step in range(1580)} == {1.0}
+    assert sum(fuse.distiller.swa.collects(step) for step in range(1, 1581)) == 43

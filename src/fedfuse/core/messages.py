@@ -17,7 +17,8 @@ Tensors = Mapping[str, Tensor]
 class Task:
     """Server to client: train this prototype from these weights.
 
-    ``extras`` is what a local objective broadcasts (teacher weights, control variate, generator, ...).
+    ``weights`` is NOTHING for a client that goes on with its own. ``extras`` is what a local objective broadcasts
+    (teacher weights, control variate, generator, ...).
     """
 
     round: int
@@ -35,6 +36,7 @@ class Task:
 class Update:
     """Client to server: what the client learnt from its own examples.
 
+    ``weights`` is NOTHING, and ``extras`` has something in their place, where clients' weights do not travel.
     ``metrics`` are diagnostics for the event log, not part of the method and not counted as traffic.
     """
 

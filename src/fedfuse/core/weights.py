@@ -158,6 +158,10 @@ class Weights(Mapping[str, Tensor]):
         return hashlib.sha256(self.flat.contiguous().numpy().tobytes()).hexdigest()
 
 
+NOTHING = Weights(torch.empty(0), Layout((), ()))
+"""In a message that carries no weights."""
+
+
 def mean(weights: Sequence[Weights], coefficients: Sequence[float]) -> Weights:
     """The average with coefficients that are normalised here, summed in the given order.
 

@@ -30,12 +30,14 @@ def assign_prototypes(prototypes: Sequence[str], shares: Mapping[str, int], clie
     unknown = set(shares) - set(prototypes)
     if unknown:
         raise ConfigError(f"federation.shares names '{min(unknown)}', but models has {', '.join(prototypes)}")
-    if clients < len(prototypes):
-        raise ConfigError(f"{len(prototypes)} models need at least as many clients, but the partition has {clients}")
     parts = [shares.get(name, 1) for name in prototypes]
+    if not sum(parts):
+        raise ConfigError("federation.shares leaves no model for the clients: every share is 0")
+    if clients < len(prototypes) - parts.count(0):
+        raise ConfigError(f"{len(prototypes)} models need at least as many clients, but the partition has {clients}")
     borders = [round(clients * sum(parts[: i + 1]) / sum(parts)) for i in range(len(parts))]
     blocks = [end - start for start, end in zip([0, *borders[:-1]], borders, strict=True)]
-    if 0 in blocks:
-        empty = prototypes[blocks.index(0)]
-        raise ConfigError(f"federation.shares leaves no client for model '{empty}' among {clients} clients")
+    for name, part, block in zip(prototypes, parts, blocks, strict=True):
+        if part and not block:
+            raise ConfigError(f"federation.shares leaves no client for model '{name}' among {clients} clients")
     return [name for name, block in zip(prototypes, blocks, strict=True) for _ in range(block)]

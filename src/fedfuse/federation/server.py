@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
+
+import torch
+from torch import Tensor
 
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.core.randomness import Key
-from fedfuse.core.weights import Weights
+from fedfuse.core.weights import NOTHING, Weights
 from fedfuse.federation.engine import Engine
 from fedfuse.federation.events import EventLog
 from fedfuse.federation.inspection import fault
@@ -68,6 +71,7 @@ class _Round:
         self.number = before.server.round + 1
         self.key = federation.key.child("round", self.number)
         self.memory = dict(before.server.memory)
+        self.bytes_up = 0
         self.started = time.perf_counter()
 
     def play(self) -> Snapshot:
@@ -111,11 +115,19 @@ class _Round:
         prototypes = federation.prototype_of()
         prototype_of = {client: prototypes[client] for client in chosen}
         extras = self.recipe.local.brief(self.view("local"), prototype_of)
-        weights = self.before.server.weights
         return [
-            Task(self.number, client, prototype, weights[prototype], extras.get(client, {}))
+            Task(self.number, client, prototype, self.sent(client, prototype), extras.get(client, {}))
             for client, prototype in prototype_of.items()
         ]
+
+    def sent(self, client: int, prototype: str) -> Weights:
+        """The weights that a client is sent; NOTHING if it goes on with its own."""
+        visits = int(self.visits()[client])
+        return self.before.server.weights[prototype] if self.recipe.exchange.sends_weights(visits) else NOTHING
+
+    def visits(self) -> Tensor:
+        """How often each client has been heard so far."""
+        return self.memory.get("exchange", {}).get("visits", torch.zeros(self.federation.clients, dtype=torch.long))
 
     def collect(self, tasks: Sequence[Task]) -> tuple[list[Update], ClientStates]:
         """Sound updates in client order, whatever order they came in, and the clients' states after this round."""
@@ -129,18 +141,26 @@ class _Round:
             if reason:
                 log.emit("update_refused", round=self.number, client=update.client, reason=reason)
             else:
-                accepted[update.client] = update
+                accepted[update.client] = self.recipe.exchange.open(update, self.federation.bank)
+                self.bytes_up += update.nbytes
                 states[update.client] = state
                 log.emit(
                     "client_finished", round=self.number, client=update.client, prototype=update.prototype,
                     examples=update.examples, bytes_up=update.nbytes, metrics=dict(update.metrics),
                 )  # fmt: skip
             log.tick("clients", len(tasks) - len(open_tasks), len(tasks))
+        if not self.recipe.exchange.carries_weights:
+            heard = self.visits().clone()
+            heard[list(accepted)] += 1
+            self.remember("exchange", {"visits": heard})
         kept = {client: state for client, state in states.items() if state}
         return [accepted[client] for client in sorted(accepted)], kept
 
     def fault(self, update: Update, task: Task) -> str | None:
-        return fault(update, task, self.recipe.local.reply(self.federation.bank, task.prototype))
+        bank, recipe = self.federation.bank, self.recipe
+        layout = bank.layout(task.prototype) if recipe.exchange.sends_full_weights else NOTHING.layout
+        extras = recipe.exchange.reply(bank, task.prototype, self.federation.source)
+        return fault(update, task, layout, {**extras, **recipe.local.reply(bank, task.prototype)})
 
     def screen(self, updates: Sequence[Update]) -> Screened:
         screened = Screened(updates, updates)
@@ -155,7 +175,7 @@ class _Round:
         """Merged weights of the prototypes that had clients in this round; the others stay as they are."""
         results = {}
         for prototype in self.federation.bank.prototypes:
-            own = [update for update in updates if update.prototype == prototype]
+            own = [u for u in updates if u.prototype == prototype and self.recipe.exchange.carries_weights]
             if own:
                 part = f"merge/{prototype}"
                 merged = self.recipe.merge.merge(self.view(part), prototype, own)
@@ -165,9 +185,10 @@ class _Round:
         return results
 
     def fuse(self, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:
-        if not merged or not teachers:
+        if not teachers:
             return Fused(merged, memory=self.memory.get("fuse", {}))
-        fused = self.recipe.fuse.fuse(self.view("fuse"), merged, teachers)
+        view = replace(self.view("fuse"), answers=self.recipe.exchange.combine(teachers))
+        fused = self.recipe.fuse.fuse(view, merged, teachers)
         self.remember("fuse", fused.memory)
         return fused
 
@@ -186,7 +207,7 @@ class _Round:
             clients=tuple(task.client for task in tasks),
             refused=tuple(sorted({t.client for t in tasks} - {u.client for u in updates})),
             screened=tuple(sorted(screened.reasons)),
-            bytes_up=sum(update.nbytes for update in updates),
+            bytes_up=self.bytes_up,
             bytes_down=sum(task.nbytes for task in tasks),
             training_loss=fmean(losses) if losses else None,
             ensemble_accuracy=self.ensemble_accuracy(merged, screened.teachers),

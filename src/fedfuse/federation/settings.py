@@ -18,7 +18,8 @@ class FederationSettings(Settings):
     clients_per_round: int | None = Field(None, ge=1, description="a number of clients instead of a share")
     shares: dict[str, int] = Field(
         default_factory=dict,
-        description="how many parts of the clients run each model, in contiguous blocks; empty: equal parts",
+        description="how many parts of the clients run each model, in contiguous blocks; empty: equal parts; "
+        "0: no client, a student on the server only",
     )
     batch_norm: BatchNormPolicy = Field(
         "average", description="BatchNorm statistics after a merge: average, last client's, reestimate, batch"
@@ -27,8 +28,8 @@ class FederationSettings(Settings):
 
     @model_validator(mode="after")
     def _shares_positive(self) -> Self:
-        if any(share < 1 for share in self.shares.values()):
-            raise ValueError("every share must be at least 1")
+        if any(share < 0 for share in self.shares.values()):
+            raise ValueError("a share cannot be negative")
         return self
 
 

@@ -8,8 +8,9 @@ from fedfuse.fusion.base import Fuse, Fused
 from fedfuse.fusion.distiller import Distiller
 from fedfuse.fusion.ensemble import EnsembleOnly
 from fedfuse.fusion.ensemble_distillation import EnsembleDistillation
-from fedfuse.fusion.members import AverageMember, ClientMembers, DirichletMembers, GaussianMembers
+from fedfuse.fusion.members import AverageMember, ClientMembers, DirichletMembers, GaussianMembers, SwagMembers
 from fedfuse.fusion.none import NoFusion
+from fedfuse.fusion.prediction_distillation import PredictionDistillation
 from fedfuse.fusion.sources import (
     AnySource,
     GaussianNoise,
@@ -22,7 +23,9 @@ from fedfuse.fusion.sources import (
 from fedfuse.fusion.swa import Swa
 from fedfuse.fusion.teachers import Ensemble, Teacher
 
-AnyFuse = Annotated[NoFusion | EnsembleOnly | EnsembleDistillation, Field(discriminator="kind")]
+AnyFuse = Annotated[
+    NoFusion | EnsembleOnly | EnsembleDistillation | PredictionDistillation, Field(discriminator="kind")
+]
 
 __all__ = [
     "AnyFuse",
@@ -41,9 +44,11 @@ __all__ = [
     "HeldOut",
     "NoFusion",
     "OtherDataset",
+    "PredictionDistillation",
     "SourceSettings",
     "Surroundings",
     "Swa",
+    "SwagMembers",
     "Teacher",
     "UniformNoise",
 ]

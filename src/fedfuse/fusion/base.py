@@ -28,6 +28,8 @@ class Fuse(MethodPart):
     """Predictions to weights."""
 
     needs_source: ClassVar[bool] = True
+    needs_weights: ClassVar[bool] = True
+    """Whether it works on clients' weights, as opposed to predictions that clients sent."""
 
     @abstractmethod
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:

@@ -34,10 +34,11 @@ class Distiller(Settings):
     schedule: Literal["cosine", "constant"] = Field(
         "cosine", description="cosine: to zero over the whole step budget. With swa, its cycles decide instead"
     )
-    loss: Literal["kl", "kl_elementwise", "mse"] = Field(
+    loss: Literal["kl", "kl_elementwise", "mse", "hard"] = Field(
         "kl",
         description="kl: KL(teachers, student), mean over the batch; kl_elementwise: mean over classes too, as FedBE's "
-        "code (gradients K times smaller); mse: squared error of logits against the teachers' probabilities",
+        "code (gradients K times smaller); mse: squared error of logits against the teachers' probabilities, as "
+        "FedED; hard: cross-entropy with the teachers' most probable class",
     )
     clip_norm: float | None = Field(None, gt=0, description="bound on the gradient norm; FedDF's code used 5")
     keep: Literal["best", "last"] = Field("best", description="best on the validation split, or last")
@@ -111,6 +112,12 @@ class Distilled:
     best_step: int
     validation_accuracy: float | None
 
+    def report(self) -> dict[str, float]:
+        report: dict[str, float] = {"steps": self.steps, "best_step": self.best_step}
+        if self.validation_accuracy is not None:
+            report["validation_accuracy"] = self.validation_accuracy
+        return report
+
 
 class _Best:
     """The best student so far by validation accuracy; without a validation split, simply the last one."""
@@ -149,7 +156,11 @@ def _mse(target: Tensor, logits: Tensor) -> Tensor:
     return F.mse_loss(logits, target.exp())
 
 
-_LOSSES = {"kl": _kl, "kl_elementwise": _kl_elementwise, "mse": _mse}
+def _hard(target: Tensor, logits: Tensor) -> Tensor:
+    return F.cross_entropy(logits, target.argmax(dim=1))
+
+
+_LOSSES = {"kl": _kl, "kl_elementwise": _kl_elementwise, "mse": _mse, "hard": _hard}
 
 
 def _set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:

@@ -1,33 +1,58 @@
-"""An ensemble that is measured but not distilled: 1-Ensemble of FedBE, or any round's ensemble beside FedAvg."""
+"""An ensemble of this round's models: its members, and the fusion that only measures it (1-Ensemble of FedBE)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Literal
 
+from pydantic import Field
 from torch import Tensor
 
+from fedfuse.core.errors import ConfigError
 from fedfuse.core.messages import Update
 from fedfuse.core.weights import Weights
 from fedfuse.fusion.base import Fuse, Fused
-from fedfuse.fusion.members import AnyMembers, ClientMembers, Staff, assemble
-from fedfuse.fusion.teachers import Target
+from fedfuse.fusion.members import AnyMembers, ClientMembers, Staff
+from fedfuse.fusion.teachers import Ensemble, Target
+from fedfuse.fusion.weighting import TeacherWeighting, client_weights
+from fedfuse.runtime.part import Setting
 from fedfuse.runtime.view import ServerView
 
 
-class EnsembleOnly(Fuse):
-    """Leave the merged weights as they are, and report how good the ensemble would be."""
+class EnsembleFuse(Fuse):
+    """The base of fusions that ask an ensemble."""
 
-    kind: Literal["ensemble_only"] = "ensemble_only"
-    needs_source: ClassVar[bool] = False
-    teachers: tuple[AnyMembers, ...] = (ClientMembers(),)
-    target: Target = "mean_probabilities"
+    teachers: tuple[AnyMembers, ...] = Field((ClientMembers(),), min_length=1, description="who is in the ensemble")
+    target: Target = "mean_logits"
+    weighting: TeacherWeighting = Field(
+        "uniform",
+        description="weights of the clients as teachers: uniform; examples: by data size (FedED w0); validation: by "
+        "accuracy on the validation split (FedDF's code). Other members weigh as the mean of their clients",
+    )
 
-    def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:  # noqa: ARG002
-        return Fused(merged)
+    def check(self, setting: Setting) -> None:
+        if self.weighting == "validation" and not setting.has_validation:
+            raise ConfigError(
+                "method.fuse.weighting validation judges teachers on validation examples; set data.validation"
+            )
 
     def ensemble(
         self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]
     ) -> Callable[[Tensor], Tensor]:
-        staff = Staff(teachers, merged, view.weights, view.key.child("teachers"))
-        return assemble(view.bank, self.teachers, staff, self.target).log_probabilities
+        return self._ensemble(view, merged, teachers).log_probabilities
+
+    def _ensemble(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Ensemble:
+        trust = client_weights(self.weighting, view, teachers)
+        staff = Staff(teachers, merged, view.weights, view.key.child("teachers"), trust)
+        return Ensemble(view.bank, [teacher for kind in self.teachers for teacher in kind.gather(staff)], self.target)
+
+
+class EnsembleOnly(EnsembleFuse):
+    """Leave the merged weights as they are, and report how good the ensemble would be."""
+
+    kind: Literal["ensemble_only"] = "ensemble_only"
+    needs_source: ClassVar[bool] = False
+    target: Target = "mean_probabilities"
+
+    def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:  # noqa: ARG002
+        return Fused(merged)

@@ -11,7 +11,7 @@ teachers, mean probabilities, sharpening and SWA it is the fusion of FedBE (Chen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Literal
@@ -23,21 +23,19 @@ from torch import Tensor
 from fedfuse.core.messages import Update
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
-from fedfuse.fusion.base import Fuse, Fused
-from fedfuse.fusion.distiller import Distilled, Distiller, Lesson, School
-from fedfuse.fusion.members import AnyMembers, ClientMembers, Staff, assemble
-from fedfuse.fusion.teachers import Ensemble, Target
+from fedfuse.fusion.base import Fused
+from fedfuse.fusion.distiller import Distiller, Lesson, School
+from fedfuse.fusion.ensemble import EnsembleFuse
+from fedfuse.fusion.teachers import Ensemble
 from fedfuse.runtime.batches import endless_batches
 from fedfuse.runtime.source import Source
 from fedfuse.runtime.view import ServerView
 
 
-class EnsembleDistillation(Fuse):
+class EnsembleDistillation(EnsembleFuse):
     """Distil the ensemble of client models into one student per prototype."""
 
     kind: Literal["ensemble_distillation"] = "ensemble_distillation"
-    teachers: tuple[AnyMembers, ...] = Field((ClientMembers(),), min_length=1, description="who is in the ensemble")
-    target: Target = "mean_logits"
     sharpening: float = Field(1.0, gt=0, description="power to which the target's probabilities are raised; FedBE: 2")
     start: Literal["average", "previous"] = Field(
         "average", description="weights a student starts from (FedDF Table 5)"
@@ -61,17 +59,8 @@ class EnsembleDistillation(Fuse):
             school = School(view.source, view.validation, view.key.child(prototype), view.progress)
             distilled = self.distiller.distil(student, lessons, school)
             weights[prototype] = Weights.of(student, begin.layout)
-            report[prototype] = _report(distilled)
+            report[prototype] = distilled.report()
         return Fused(weights, report)
-
-    def ensemble(
-        self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]
-    ) -> Callable[[Tensor], Tensor]:
-        return self._ensemble(view, merged, teachers).log_probabilities
-
-    def _ensemble(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Ensemble:
-        staff = Staff(teachers, merged, view.weights, view.key.child("teachers"))
-        return assemble(view.bank, self.teachers, staff, self.target)
 
     def _lessons(self, view: ServerView, source: Source, ensemble: Ensemble) -> list[Lesson]:
         """One plan of mini-batches for all students, so that teachers answer once for all of them."""
@@ -100,10 +89,3 @@ def _remembered(source: Source, answers: Tensor, where: Tensor) -> tuple[Tensor,
 
 def _student_augmented(source: Source, answers: Tensor, where: Tensor, key: Key) -> tuple[Tensor, Tensor]:
     return source.augmented(where, key), answers[where]
-
-
-def _report(distilled: Distilled) -> dict[str, float]:
-    report: dict[str, float] = {"steps": distilled.steps, "best_step": distilled.best_step}
-    if distilled.validation_accuracy is not None:
-        return {**report, "validation_accuracy": distilled.validation_accuracy}
-    return report

@@ -1,10 +1,16 @@
-"""Who teaches: the clients, their average, or models sampled around them (FedBE, Chen and Chao, 2021)."""
+"""Who teaches: the clients, their average, or models sampled around them (FedBE, Chen and Chao, 2021; SWAG).
+
+A client counts as much as ``fuse.weighting`` says; an average or a sample as much as the mean of the clients it is made
+of, so that making more or fewer samples never changes how those clients compare with each other.
+"""
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Annotated, Literal
 
 import numpy as np
@@ -16,18 +22,29 @@ from fedfuse.core.messages import Update
 from fedfuse.core.part import Part
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights, mean
-from fedfuse.fusion.teachers import Ensemble, Target, Teacher
-from fedfuse.runtime.bank import ModelBank
+from fedfuse.fusion.teachers import Teacher
 
 
 @dataclass(frozen=True)
 class Staff:
-    """What teachers can be made from: this round's clients and what they were merged into."""
+    """What teachers can be made from: this round's clients and what they were merged into.
+
+    ``trust`` is the weight of each client as a teacher, on any scale; without it all count the same.
+    """
 
     updates: Sequence[Update]
     merged: Mapping[str, Weights]
     previous: Mapping[str, Weights]
     key: Key
+    trust: Mapping[int, float] = field(default_factory=dict)
+
+    def weight(self, update: Update) -> float:
+        return self.trust.get(update.client, 1.0)
+
+    def weight_of(self, prototype: str) -> float:
+        """What a model made of a prototype's clients counts: their mean, or everybody's if none of them teaches."""
+        own = self.by_prototype().get(prototype) or self.updates
+        return fmean(self.weight(update) for update in own)
 
     def by_prototype(self) -> dict[str, list[Update]]:
         groups: dict[str, list[Update]] = {}
@@ -50,7 +67,7 @@ class ClientMembers(Members):
     kind: Literal["clients"] = "clients"
 
     def gather(self, staff: Staff) -> list[Teacher]:
-        return [Teacher(update.prototype, update.weights) for update in staff.updates]
+        return [Teacher(update.prototype, update.weights, staff.weight(update)) for update in staff.updates]
 
 
 class AverageMember(Members):
@@ -59,7 +76,7 @@ class AverageMember(Members):
     kind: Literal["average"] = "average"
 
     def gather(self, staff: Staff) -> list[Teacher]:
-        return [Teacher(prototype, weights) for prototype, weights in staff.merged.items()]
+        return [Teacher(prototype, weights, staff.weight_of(prototype)) for prototype, weights in staff.merged.items()]
 
 
 class GaussianMembers(Members):
@@ -87,7 +104,7 @@ class GaussianMembers(Members):
                     sampled = self._printed(updates, centre, random)
                 else:
                     sampled = self._coded(updates, staff.previous[prototype], random)
-                teachers.append(Teacher(prototype, centre.with_parameters(sampled)))
+                teachers.append(Teacher(prototype, centre.with_parameters(sampled), staff.weight_of(prototype)))
         return teachers
 
     def _printed(self, updates: Sequence[Update], centre: Weights, random: torch.Generator) -> Tensor:
@@ -127,13 +144,51 @@ class DirichletMembers(Members):
             sizes = np.array([u.examples if self.by_examples else 1 for u in updates], dtype=float)
             for gamma in random.dirichlet([self.alpha] * len(updates), size=self.number):
                 coefficients = (gamma * sizes).tolist()
-                teachers.append(Teacher(prototype, mean([u.weights for u in updates], coefficients)))
+                sampled = mean([u.weights for u in updates], coefficients)
+                teachers.append(Teacher(prototype, sampled, staff.weight_of(prototype)))
         return teachers
 
 
-AnyMembers = Annotated[ClientMembers | AverageMember | GaussianMembers | DirichletMembers, Field(discriminator="kind")]
+class SwagMembers(Members):
+    """Samples from a Gaussian with diagonal and low-rank covariance over the clients' weights.
+
+    SWAG (Maddox et al., A Simple Baseline for Bayesian Uncertainty in Deep Learning, NeurIPS 2019) with clients in the
+    place of the iterates of SGD; FedDF's Table 7 teaches with it. m clients, all counting the same:
+
+        mu = (1/m) sum_i w_i,   diag = (1/m) sum_i (w_i - mu)^2,   D = [w_i - mu], K = min(rank, m) columns
+        w = mu + (1/sqrt 2) diag^(1/2) eps_1 + (1/sqrt(2 (K - 1))) D eps_2,   eps_1, eps_2 ~ N(0, I)
+
+    SWAG keeps the latest K iterates in D; clients have no order, so K of them are drawn. BatchNorm statistics are the
+    mean's.
+    """
+
+    kind: Literal["swag"] = "swag"
+    number: int = Field(10, ge=1, description="samples per prototype")
+    rank: int = Field(20, ge=2, description="most clients in the low-rank part (K of the paper)")
+    scale: float = Field(1.0, ge=0, description="factor on the deviation from the mean; 1 is SWAG")
+
+    def gather(self, staff: Staff) -> list[Teacher]:
+        teachers = []
+        for prototype, updates in staff.by_prototype().items():
+            centre = mean([u.weights for u in updates], [1.0] * len(updates))
+            random = staff.key.child("swag", prototype).torch()
+            deviations = torch.stack([u.weights.parameters - centre.parameters for u in updates])
+            diagonal = deviations.square().mean(dim=0).sqrt()
+            low_rank = deviations[torch.randperm(len(updates), generator=random)[: self.rank]]
+            for _ in range(self.number):
+                sampled = centre.parameters + self.scale * _swag_deviation(diagonal, low_rank, random)
+                teachers.append(Teacher(prototype, centre.with_parameters(sampled), staff.weight_of(prototype)))
+        return teachers
 
 
-def assemble(bank: ModelBank, members: Sequence[Members], staff: Staff, target: Target) -> Ensemble:
-    """The ensemble of all teachers of all the given kinds."""
-    return Ensemble(bank, [teacher for kind in members for teacher in kind.gather(staff)], target)
+def _swag_deviation(diagonal: Tensor, low_rank: Tensor, random: torch.Generator) -> Tensor:
+    columns = len(low_rank)
+    independent = diagonal * torch.randn(diagonal.shape, generator=random) / math.sqrt(2)
+    if columns < 2:
+        return independent  # one client does not deviate from itself
+    return independent + torch.randn(columns, generator=random) @ low_rank / math.sqrt(2 * (columns - 1))
+
+
+AnyMembers = Annotated[
+    ClientMembers | AverageMember | GaussianMembers | DirichletMembers | SwagMembers, Field(discriminator="kind")
+]

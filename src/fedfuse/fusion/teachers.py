@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import torch
@@ -25,26 +26,33 @@ PREDICTION_BATCH = 500
 
 @dataclass(frozen=True)
 class Teacher:
-    """One model of the ensemble."""
+    """One model of the ensemble, and how much it counts beside the others (any positive scale)."""
 
     prototype: str
     weights: Weights
+    weight: float = 1.0
 
 
 @dataclass(frozen=True)
 class Ensemble:
-    """Teachers in eval mode, never asked for gradients, combined with equal weights."""
+    """Teachers in eval mode, never asked for gradients, combined by their weights, which are normalised here."""
 
     bank: ModelBank
     teachers: Sequence[Teacher]
     target: Target
 
+    @cached_property
+    def coefficients(self) -> tuple[float, ...]:
+        """The weights scaled to a mean of 1, so that equal ones are exactly 1 and leave a plain mean, bit for bit."""
+        total = sum(teacher.weight for teacher in self.teachers)
+        return tuple(teacher.weight * len(self.teachers) / total for teacher in self.teachers)
+
     def log_probabilities(self, inputs: Tensor) -> Tensor:
         """The ensemble's prediction for a batch of inputs."""
         total: Tensor | None = None
-        for teacher in self.teachers:
+        for teacher, coefficient in zip(self.teachers, self.coefficients, strict=True):
             with self._asked(teacher) as model:
-                share = self._share(model(inputs))
+                share = coefficient * self._share(model(inputs))
             total = share if total is None else total + share
         assert total is not None, "an ensemble has at least one teacher"
         return self._combine(total)
@@ -55,11 +63,11 @@ class Ensemble:
         Each teacher goes once through all of them, so that its weights are loaded once.
         """
         totals = torch.zeros(len(source), self.bank.classes, device=self.bank.compute.device)
-        for done, teacher in enumerate(self.teachers):
+        for done, (teacher, coefficient) in enumerate(zip(self.teachers, self.coefficients, strict=True)):
             progress("teachers", done, len(self.teachers))
             with self._asked(teacher) as model:
                 for where in indices.split(PREDICTION_BATCH):
-                    totals[where] += self._share(model(source.inputs(where)))
+                    totals[where] += coefficient * self._share(model(source.inputs(where)))
         progress("teachers", len(self.teachers), len(self.teachers))
         return self._combine(totals)
 

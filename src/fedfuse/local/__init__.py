@@ -6,9 +6,11 @@ from pydantic import Field
 
 from fedfuse.local.client import Clients
 from fedfuse.local.contrastive import Contrastive
+from fedfuse.local.generative import Generative
 from fedfuse.local.global_distillation import GlobalDistillation
 from fedfuse.local.label_logits import LabelLogits
 from fedfuse.local.objective import Batch, Hooks, Objective, Visit
+from fedfuse.local.one_bit import OneBit
 from fedfuse.local.plain import Plain
 from fedfuse.local.proximal import Proximal
 from fedfuse.local.scaffold import ControlVariates
@@ -16,7 +18,15 @@ from fedfuse.local.settings import TrainingSettings
 from fedfuse.local.voting_distillation import VotingDistillation
 
 AnyObjective = Annotated[
-    Plain | Proximal | Contrastive | LabelLogits | GlobalDistillation | VotingDistillation | ControlVariates,
+    Plain
+    | Proximal
+    | OneBit
+    | Contrastive
+    | LabelLogits
+    | Generative
+    | GlobalDistillation
+    | VotingDistillation
+    | ControlVariates,
     Field(discriminator="kind"),
 ]
 
@@ -26,10 +36,12 @@ __all__ = [
     "Clients",
     "Contrastive",
     "ControlVariates",
+    "Generative",
     "GlobalDistillation",
     "Hooks",
     "LabelLogits",
     "Objective",
+    "OneBit",
     "Plain",
     "Proximal",
     "TrainingSettings",

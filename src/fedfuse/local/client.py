@@ -10,10 +10,12 @@ from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.data import Examples, Transform
+from fedfuse.exchange import Exchange, Trained
 from fedfuse.local.loop import train
 from fedfuse.local.objective import Objective, Visit
 from fedfuse.local.settings import TrainingSettings
 from fedfuse.runtime.bank import ModelBank
+from fedfuse.runtime.source import Source
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,8 @@ class Clients:
     transform: Transform
     bank: ModelBank
     objective: Objective
+    exchange: Exchange
+    source: Source | None
     training: TrainingSettings
     rounds: int
     key: Key
@@ -44,22 +48,27 @@ class Clients:
 
     def _train(self, task: Task, state: Tensors) -> tuple[Update, Tensors]:
         examples = self.holdings[task.client]
-        model = self.bank.lend(task.prototype, task.weights)
+        layout = self.bank.layout(task.prototype)
+        begin = self.exchange.begin(task, state, layout)
+        model = self.bank.lend(task.prototype, begin)
         key = self.key.child("round", task.round, "client", task.client)
         rate = self.training.rate(task.round, self.rounds)
         visit = Visit(task, model, examples, self.training, rate, state, self.bank, key)
         hooks = self.objective.begin(visit)
-        trained = train(visit, hooks, self.transform, self.bank.compute)
+        done = train(visit, hooks, self.transform, self.bank.compute)
+        weights = Weights.of(model, layout)
+        trained = Trained(task, model, weights, examples, self.transform, self.bank, self.source, state, key)
+        answer = self.exchange.answer(trained)
         update = Update(
             round=task.round,
             client=task.client,
             prototype=task.prototype,
-            weights=Weights.of(model, task.weights.layout),
+            weights=answer.weights,
             examples=len(examples),
-            extras=hooks.extras(),
-            metrics={"loss": trained.loss, "steps": trained.steps},
+            extras={**hooks.extras(), **answer.extras},
+            metrics={"loss": done.loss, "steps": done.steps},
         )
-        return update, hooks.state()
+        return update, {**hooks.state(), **answer.state}
 
 
 def _lonely(task: Task) -> str:

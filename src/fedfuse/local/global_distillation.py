@@ -9,7 +9,7 @@ In round 1 there is no teacher but the initial network, and no term.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -26,6 +26,7 @@ class GlobalDistillation(BufferedDistillation):
     """Cross-entropy plus a pull towards the predictions of the average of the latest global models."""
 
     kind: Literal["global_distillation"] = "global_distillation"
+    needs_weights: ClassVar[bool] = True
     coefficient: float = Field(0.1, ge=0, description="gamma / 2: weight of the term; FedGKD used .05 for ResNet-50")
     needs_projection_head: bool = Field(
         False, description="refuse models without a projection head; with one, FedGKD is FedGKD+"

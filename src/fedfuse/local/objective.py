@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor
 
@@ -68,6 +69,9 @@ class Hooks:
 
 class Objective(MethodPart):
     """How a client trains, and the server's half of it."""
+
+    needs_weights: ClassVar[bool] = False
+    """Whether it relies on the weights that server and clients exchange in every round."""
 
     @abstractmethod
     def begin(self, visit: Visit) -> Hooks:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -30,6 +30,7 @@ class ControlVariates(Objective):
     """Cross-entropy, its gradients corrected by how the client's usually differ from everybody's."""
 
     kind: Literal["control_variates"] = "control_variates"
+    needs_weights: ClassVar[bool] = True
 
     def check(self, setting: Setting) -> None:
         if not isinstance(setting.optimizer, Sgd):

@@ -9,7 +9,7 @@ In round 1 there is no teacher but the initial network, and no term.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -28,6 +28,7 @@ class VotingDistillation(BufferedDistillation):
     """Cross-entropy plus a pull towards each of the latest global models, the better the stronger."""
 
     kind: Literal["voting_distillation"] = "voting_distillation"
+    needs_weights: ClassVar[bool] = True
     coefficient: float = Field(0.1, ge=0, description="lambda: weight of all terms together")
     vote_temperature: float | None = Field(
         None, gt=0, description="beta: the smaller, the more the best model counts; null is 1 / buffer, as printed"

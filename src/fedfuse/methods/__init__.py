@@ -3,9 +3,12 @@
 from fedfuse.methods.base import Method
 from fedfuse.methods.fedavg import FEDAVG
 from fedfuse.methods.fedavgm import FEDAVGM
-from fedfuse.methods.fedbe import FEDBE
-from fedfuse.methods.feddf import FEDDF
+from fedfuse.methods.fedbe import FEDBE, FEDBE_AS_CODED
+from fedfuse.methods.feddf import FEDDF, FEDDF_AS_CODED
+from fedfuse.methods.feddf_one_bit import FEDDF_ONE_BIT
 from fedfuse.methods.feddistill_plus import FEDDISTILL_PLUS
+from fedfuse.methods.feded import FEDED_W0, FEDED_W1, FEDED_W2
+from fedfuse.methods.fedgen import FEDGEN
 from fedfuse.methods.fedgkd import FEDGKD
 from fedfuse.methods.fedgkd_plus import FEDGKD_PLUS
 from fedfuse.methods.fedgkd_vote import FEDGKD_VOTE
@@ -23,14 +26,21 @@ METHODS: dict[str, Method] = {
         FEDAVGM,
         MOON,
         FEDDISTILL_PLUS,
+        FEDGEN,
         FEDGKD,
         FEDGKD_VOTE,
         FEDGKD_PLUS,
         SCAFFOLD,
         FEDDF,
+        FEDDF_AS_CODED,
+        FEDDF_ONE_BIT,
         FEDBE,
+        FEDBE_AS_CODED,
         V_DISTILLATION,
         ONE_ENSEMBLE,
+        FEDED_W0,
+        FEDED_W1,
+        FEDED_W2,
     )
 }
 

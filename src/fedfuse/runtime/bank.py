@@ -46,6 +46,10 @@ class ModelBank:
             self._layouts[prototype] = Layout.of(self._resident(prototype, STUDENT))
         return self._layouts[prototype]
 
+    def network(self, prototype: str) -> Classifier:
+        """The resident network whatever weights it holds, to ask about its structure."""
+        return self._resident(prototype, STUDENT)
+
     def lend(self, prototype: str, weights: Weights, role: str = STUDENT) -> Classifier:
         """The resident network holding ``weights``; valid until the same prototype and role is lent again."""
         model = self._resident(prototype, role)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from torch import Tensor
+
 from fedfuse.core.messages import Tensors
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
@@ -33,4 +35,6 @@ class ServerView:
     bank: ModelBank
     validation: Evaluator | None
     source: Source | None
+    answers: Tensor | None = None
+    """The clients' predictions on the source, put together, where predictions are what clients send."""
     progress: Progress = field(default=lambda _what, _done, _total: None)

@@ -1,0 +1,96 @@
+"""Uploads of one bit per weight: packed bits, two numbers per filter, and norm layers in full.
+
+P_b / 8 + 8 G + 4 (P - P_b + B) bytes up, for P_b binary weights in G groups; full weights down. Weights that have two
+values per group already (``local: one_bit``) arrive exactly; others are quantised on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import ClassVar, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedfuse.core.messages import Task, Tensors, Update
+from fedfuse.core.weights import NOTHING, Layout, Weights
+from fedfuse.exchange.base import Answer, Exchange, Trained
+from fedfuse.runtime.bank import ModelBank
+from fedfuse.runtime.binary import groups, norm_parameters, quantise
+from fedfuse.runtime.source import Source
+
+BITS, VALUES, EXACT = "bits", "values", "exact"
+
+
+class OneBitUpload(Exchange):
+    """Clients receive full weights and send one bit for each."""
+
+    kind: Literal["one_bit"] = "one_bit"
+    sends_full_weights: ClassVar[bool] = False
+
+    def begin(self, task: Task, state: Tensors, layout: Layout) -> Weights:  # noqa: ARG002
+        return task.weights
+
+    def answer(self, trained: Trained) -> Answer:
+        return Answer(NOTHING, pack(trained.weights, norm_parameters(trained.model)))
+
+    def reply(self, bank: ModelBank, prototype: str, source: Source | None) -> Mapping[str, tuple[int, ...]]:  # noqa: ARG002
+        layout, exact = bank.layout(prototype), norm_parameters(bank.network(prototype))
+        binary = [shape for name, shape in layout.parameters if name not in exact]
+        weights = sum(int(np.prod(shape)) for shape in binary)
+        rows = sum(shape[0] if len(shape) == 4 else 1 for shape in binary)
+        return {BITS: ((weights + 7) // 8,), VALUES: (rows, 2), EXACT: (layout.size - weights,)}
+
+    def open(self, update: Update, bank: ModelBank) -> Update:
+        exact = norm_parameters(bank.network(update.prototype))
+        weights = unpack(update.extras, bank.layout(update.prototype), exact)
+        rest = {name: tensor for name, tensor in update.extras.items() if name not in (BITS, VALUES, EXACT)}
+        return replace(update, weights=weights, extras=rest)
+
+
+def pack(weights: Weights, exact: frozenset[str]) -> dict[str, Tensor]:
+    """Bits in the layout's order, (low, high) per group, and everything that stays exact."""
+    bits, values, rest = [], [], []
+    names = {name for name, _ in weights.layout.parameters} - exact
+    for name in weights:
+        if name in names:
+            rows = groups(weights[name])
+            if not _has_two_values(rows):
+                rows = groups(quantise(weights[name]))
+            low, high = rows.amin(dim=1), rows.amax(dim=1)
+            bits.append((rows == high.unsqueeze(1)).reshape(-1))
+            values.append(torch.stack([low, high], dim=1))
+        else:
+            rest.append(weights[name].reshape(-1))
+    packed = np.packbits(torch.cat(bits).numpy())
+    return {
+        BITS: torch.from_numpy(packed),
+        VALUES: torch.cat(values),
+        EXACT: torch.cat(rest) if rest else torch.empty(0),
+    }
+
+
+def unpack(packed: Tensors, layout: Layout, exact: frozenset[str]) -> Weights:
+    """The weights that were packed."""
+    names = {name for name, _ in layout.parameters} - exact
+    bits = torch.from_numpy(np.unpackbits(packed[BITS].numpy())).bool()
+    values, rest = packed[VALUES], packed[EXACT]
+    flat, bit, row, number = [], 0, 0, 0
+    for entry in layout.entries:
+        if entry.name in names:
+            count = entry.shape[0] if len(entry.shape) == 4 else 1
+            high = bits[bit : bit + entry.size].reshape(count, -1)
+            two = values[row : row + count]
+            flat.append(torch.where(high, two[:, 1:], two[:, :1]).reshape(-1))
+            bit, row = bit + entry.size, row + count
+        else:
+            flat.append(rest[number : number + entry.size])
+            number += entry.size
+    return Weights(torch.cat(flat), layout)
+
+
+def _has_two_values(rows: Tensor) -> bool:
+    low, high = rows.amin(dim=1, keepdim=True), rows.amax(dim=1, keepdim=True)
+    return bool(((rows == low) | (rows == high)).all())

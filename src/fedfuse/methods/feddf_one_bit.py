@@ -1,0 +1,24 @@
+"""FedDF with one-bit clients: binary weights on the clients and on the way up, a full-precision student on the server.
+
+Lin, Kong, Stich and Jaggi, Ensemble Distillation for Robust Model Fusion in Federated Learning, NeurIPS 2020, Table 4.
+
+    every step:  w <- w + e;  q = Q(w);  e <- w - q;  w <- q          fusion as FedDF
+"""
+
+from fedfuse.exchange import OneBitUpload
+from fedfuse.federation import Recipe
+from fedfuse.fusion import EnsembleDistillation
+from fedfuse.local import OneBit
+from fedfuse.merge import Mean
+from fedfuse.methods.base import Method
+
+FEDDF_ONE_BIT = Method(
+    name="feddf-one-bit",
+    title="FedDF, 1-bit clients",
+    citation="Lin et al., NeurIPS 2020",
+    summary="FedDF whose clients train and send binary weights, with error feedback",
+    exchanges="weights down; one bit per weight and two numbers per filter up",
+    server_keeps="weights of every architecture, unlabelled inputs",
+    client_keeps="its quantisation error",
+    recipe=Recipe(exchange=OneBitUpload(), local=OneBit(), merge=Mean(), fuse=EnsembleDistillation()),
+)

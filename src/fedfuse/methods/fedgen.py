@@ -1,0 +1,23 @@
+"""FedGen: FedAvg whose server trains a generator of features from the clients' classifiers, for clients to learn from.
+
+Zhu, Hong and Zhou, Data-Free Knowledge Distillation for Heterogeneous Federated Learning, ICML 2021.
+
+    server:    G minimises sum_k mean_y( n_k^y / sum_j n_j^y CE(classifier_k(G(eps, y)), y) ) + eta diversity(eps, G)
+    client k minimises F_k(w) + alpha_t CE(classifier(G(eps, y~)), y~) + beta_t KL( classifier(G(eps, y)) || f(x) )
+"""
+
+from fedfuse.federation import Recipe
+from fedfuse.local import Generative
+from fedfuse.merge import Mean
+from fedfuse.methods.base import Method
+
+FEDGEN = Method(
+    name="fedgen",
+    title="FedGen",
+    citation="Zhu et al., ICML 2021",
+    summary="FedAvg with a generator of features that carries what all clients know about every label",
+    exchanges="weights and generator down, weights and label counts up",
+    server_keeps="weights, generator and its optimiser's state",
+    shares_labels=True,
+    recipe=Recipe(local=Generative(), merge=Mean()),
+)
