@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +19,10 @@ import yaml
 
 import fedfuse
 from fedfuse import presets
+from fedfuse.cli import main
 from fedfuse.methods import METHODS
 
+InProcess = Callable[..., subprocess.CompletedProcess[str]]
 QUICK = ("federation.rounds=2", "training.epochs=1", "methods.feddf.fuse.distiller.steps=4")
 
 
@@ -31,6 +34,29 @@ def fedfuse_cli(folder: Path, *arguments: str, **environment: str) -> subprocess
     return subprocess.run(
         command(*arguments), cwd=folder, capture_output=True, text=True, timeout=120, env={**os.environ, **environment}
     )
+
+
+@pytest.fixture
+def in_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """The same command line inside this process, which spares each test the start of another one."""
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", ["fedfuse", *arguments])
+        before = signal.getsignal(signal.SIGTERM)
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        finally:
+            signal.signal(signal.SIGTERM, before)
+        out, err = capfd.readouterr()
+        return subprocess.CompletedProcess(arguments, code, out, err)
+
+    return run
 
 
 def settings(*assignments: str) -> list[str]:
@@ -161,9 +187,11 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("arguments", "sentence"), MISTAKES, ids=str)
-def test_mistake_gets_one_sentence_and_leaves_no_folder(tmp_path: Path, arguments: list[str], sentence: str) -> None:
+def test_mistake_gets_one_sentence_and_leaves_no_folder(
+    tmp_path: Path, in_process: InProcess, arguments: list[str], sentence: str
+) -> None:
     full = ["run", "digits", *arguments] if arguments[0] == "--set" else arguments
-    assert sentence in only_sentence(fedfuse_cli(tmp_path, *full))
+    assert sentence in only_sentence(in_process(*full))
     assert not list(tmp_path.glob("runs/*"))
 
 
@@ -178,9 +206,9 @@ def test_mistake_gets_one_sentence_and_leaves_no_folder(tmp_path: Path, argument
         ("data: 3\nmodels: {m: {arch: mlp}}\n", "data is 3, but should be a mapping"),
     ],
 )
-def test_broken_file_gets_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
+def test_broken_file_gets_one_sentence(tmp_path: Path, in_process: InProcess, text: str, sentence: str) -> None:
     (tmp_path / "bad.yaml").write_text(text)
-    assert sentence in only_sentence(fedfuse_cli(tmp_path, "run", "bad.yaml"))
+    assert sentence in only_sentence(in_process("run", "bad.yaml"))
 
 
 def test_ten_lines_of_yaml_on_own_data(tmp_path: Path) -> None:
@@ -289,11 +317,11 @@ def test_help_does_not_load_torch() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(METHODS))
-def test_printed_method_is_a_valid_method_section(tmp_path: Path, name: str) -> None:
-    printed = yaml.safe_load(fedfuse_cli(tmp_path, "methods", name, "--yaml").stdout)
+def test_printed_method_is_a_valid_method_section(in_process: InProcess, name: str) -> None:
+    printed = yaml.safe_load(in_process("methods", name, "--yaml").stdout)
     data = {"data": {"name": "digits"}, "models": {"m": {"arch": "mlp"}}}
     assert fedfuse.Experiment(**data, **printed).config.recipe == fedfuse.Experiment(**data, method=name).config.recipe
 
 
-def test_printed_preset_is_the_file_itself(tmp_path: Path) -> None:
-    assert fedfuse_cli(tmp_path, "presets", "digits").stdout == presets.text("digits")
+def test_printed_preset_is_the_file_itself(in_process: InProcess) -> None:
+    assert in_process("presets", "digits").stdout == presets.text("digits")

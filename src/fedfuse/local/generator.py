@@ -60,7 +60,7 @@ class GeneratorSettings(Settings):
     rate_decay: float = Field(0.98, gt=0, le=1, description="what its learning rate is multiplied by after each round")
     diversity: float = Field(1.0, ge=0, description="eta: weight of the term that keeps features of a label apart")
     distances: Literal["norms", "means"] = Field(
-        "norms",
+        "means",
         description="inside that term. norms: as printed, 0 for wide features; means: of coordinates, as FedGen's code",
     )
 
