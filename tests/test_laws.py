@@ -6,7 +6,9 @@ import itertools
 
 import pytest
 
+from fedfuse.core.errors import ConfigError
 from fedfuse.core.weights import Weights
+from fedfuse.exchange import AnyExchange
 from fedfuse.experiment import Experiment
 from fedfuse.fusion import AnyFuse
 from fedfuse.local import AnyObjective
@@ -140,6 +142,29 @@ def test_every_combination_of_parts_runs(tmp_path, parts):
     result = Experiment(config).run(tmp_path / "run")
     assert len(result.history) == 2
     assert result.summary["updates_refused"] == 0
+
+
+CARRIERS = [exchange for exchange in kinds(AnyExchange) if exchange.carries_weights]
+
+
+@pytest.mark.parametrize("local", kinds(AnyObjective), ids=lambda part: part.__name__)
+@pytest.mark.parametrize("exchange", CARRIERS, ids=lambda part: part.__name__)
+def test_every_objective_works_with_every_way_of_sending_weights(tmp_path, exchange, local):
+    parts = {"exchange": {"kind": kind_of(exchange)}, "local": shrunk(local().model_dump(mode="json"))}
+    config = tiny_config(tiny_method("fedavg", **parts), models=TWO_MODELS)
+    result = Experiment(config).run(tmp_path / "run")
+    assert result.summary["updates_refused"] == 0
+
+
+@pytest.mark.parametrize("local", kinds(AnyObjective), ids=lambda part: part.__name__)
+def test_objectives_without_travelling_weights_either_work_or_say_why_not(tmp_path, local):
+    method = tiny_method("feded-w0", local=shrunk(local().model_dump(mode="json")))
+    if local.needs_weights:
+        with pytest.raises(ConfigError, match="needs weights that travel"):
+            tiny_config(method)
+    else:
+        result = Experiment(tiny_config(method)).run(tmp_path / "run")
+        assert result.summary["updates_refused"] == 0
 
 
 def kind_of(part):

@@ -7,7 +7,7 @@ z, z_glob and z_prev are the features of x under w, under the received weights a
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
@@ -26,6 +26,7 @@ class Contrastive(Objective):
     """Cross-entropy plus a pull of the features towards the received model's, away from the client's last one's."""
 
     kind: Literal["contrastive"] = "contrastive"
+    needs_weights: ClassVar[bool] = True
     strength: float = Field(1.0, ge=0, description="mu: weight of the contrastive term; the paper took 5 for CIFAR-10")
     temperature: float = Field(0.5, gt=0, description="tau: divides the cosines")
 
