@@ -34,11 +34,14 @@ check-methods: $(VENV)/installed
 clean:
 	rm -rf $(VENV) build dist src/*.egg-info
 
-# A stamp counts only while the environment behind it works: not after a move, an upgrade or half a deletion.
-WORKS = $(VENV)/bin/python -c 'import fedfuse, pathlib, torch; from importlib.util import find_spec; \
-	assert pathlib.Path(fedfuse.__file__).is_relative_to(pathlib.Path.cwd()) and all(map(find_spec, "$(1)".split()))'
-BROKEN := $(shell $(call WORKS,pydantic typer sklearn matplotlib pyarrow) >/dev/null 2>&1 || echo yes)
-BROKEN_DEV := $(shell $(call WORKS,pytest xdist hypothesis ruff mypy importlinter datasets) >/dev/null 2>&1 || echo yes)
+# A stamp counts only while the environment behind it works; one that was moved, half installed or half deleted is
+# built anew, because pip believes its own records.
+CORE := sklearn pyarrow typer rich
+TOOLS := pytest xdist hypothesis ruff mypy importlinter datasets
+WORKS = $(VENV)/bin/python -c 'import fedfuse.comparison, pathlib; from importlib import import_module; \
+	assert pathlib.Path(fedfuse.__file__).is_relative_to(pathlib.Path.cwd()); list(map(import_module, "$(1)".split()))'
+BROKEN := $(shell $(call WORKS,$(CORE)) >/dev/null 2>&1 || echo yes)
+BROKEN_DEV := $(shell $(call WORKS,$(TOOLS)) >/dev/null 2>&1 || echo yes)
 
 .PHONY: always
 always:
@@ -46,11 +49,12 @@ always:
 # torch first and by itself, so that nothing else drags in another build of it.
 $(VENV)/installed: pyproject.toml constraints.txt $(if $(BROKEN),always)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "fedfuse needs Python 3.11 or newer; try make PYTHON=python3.11"; exit 2; }
-	$(RUN) pip --version >/dev/null 2>&1 || { rm -rf $(VENV) && $(PYTHON) -m venv $(VENV); }
+	$(if $(BROKEN),rm -rf $(VENV) && $(PYTHON) -m venv $(VENV))
 	$(PIP) install -c constraints.txt torch
 	$(PIP) install -c constraints.txt -e .
 	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed $(if $(BROKEN_DEV),always)
 	$(PIP) install -c constraints.txt -e '.[dev]'
+	@$(call WORKS,$(TOOLS)) 2>/dev/null || $(PIP) install --force-reinstall -c constraints.txt -e '.[dev]'
 	@touch $@
