@@ -265,8 +265,8 @@ def test_full_disk_gets_one_sentence_and_keeps_what_is_there(tmp_path: Path) -> 
         "    if path.name == 'round-000002.safetensors':\n"
         "        raise OSError(errno.ENOSPC, 'No space left on device', str(path))\n"
         "    write(path, content)\n"
-        "import fedfuse.federation.checkpoint as checkpoint\n"
-        "checkpoint.write_bytes = full\n"
+        "import fedfuse.core.tensor_files as tensor_files\n"
+        "tensor_files.write_bytes = full\n"
         "from fedfuse.cli import main\n"
         "main()\n"
     )

@@ -7,8 +7,8 @@ import torch
 
 from fedfuse.core.weights import Weights
 from fedfuse.fusion import Ensemble, Teacher
-from fedfuse.fusion.teachers import PREDICTION_BATCH
 from fedfuse.models import Mlp
+from fedfuse.runtime.source import PREDICTION_BATCH
 from tests.helpers import TinyNorm, make_bank, make_evaluator, make_examples, make_source, make_weights
 
 TARGETS = ["mean_logits", "mean_probabilities"]

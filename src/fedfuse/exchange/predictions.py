@@ -20,9 +20,8 @@ from fedfuse.exchange.weighting import AnyWeighting, ByExamples
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.batches import slices
 from fedfuse.runtime.evaluate import evaluation_mode
-from fedfuse.runtime.source import Source
+from fedfuse.runtime.source import PREDICTION_BATCH, Source
 
-PREDICTION_BATCH = 500
 OUTPUTS, MODEL = "predictions", "exchange/model"
 
 

@@ -22,7 +22,7 @@ from fedfuse.core.part import Part
 from fedfuse.exchange.base import Trained
 from fedfuse.models.autoencoder import autoencoder
 from fedfuse.runtime.batches import epoch_batches, slices
-from fedfuse.runtime.source import Source
+from fedfuse.runtime.source import PREDICTION_BATCH, Source
 
 COUNTS, ERRORS = "label_counts", "reconstruction_errors"
 
@@ -96,7 +96,8 @@ class ByReconstruction(Weighting):
                 F.mse_loss(network(inputs), inputs).backward()
                 optimizer.step()
         network.eval()
-        return {ERRORS: torch.cat([self._errors(network, source, where) for where in slices(len(source), 500)])}
+        batches = slices(len(source), PREDICTION_BATCH)
+        return {ERRORS: torch.cat([self._errors(network, source, where) for where in batches])}
 
     def reply(self, inputs: int, classes: int) -> Mapping[str, tuple[int, ...]]:  # noqa: ARG002
         return {ERRORS: (inputs,)}

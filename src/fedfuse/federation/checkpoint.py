@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors import SafetensorError
 from torch import Tensor
 
 from fedfuse.core.errors import RunFolderError
-from fedfuse.core.files import write_bytes
+from fedfuse.core.tensor_files import read_safetensors, write_safetensors
 from fedfuse.core.weights import Layout, Weights
 from fedfuse.federation.state import RoundRecord, ServerState, Snapshot
 
@@ -54,19 +53,6 @@ def load_checkpoint(folder: Path, config_sha256: str) -> Snapshot | None:
             raise RunFolderError(f"{path} belongs to another experiment; choose another --out")
         return _snapshot(tensors, about)
     return None
-
-
-def write_safetensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
-    """One metadata key only: the file's bytes must not depend on a hash map's order."""
-    write_bytes(
-        path, save({name: t.contiguous().clone() for name, t in tensors.items()}, {"fedfuse": json.dumps(about)})
-    )
-
-
-def read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    with safe_open(path, framework="pt") as file:
-        about = json.loads(file.metadata()["fedfuse"])
-        return {name: file.get_tensor(name) for name in file.keys()}, about  # noqa: SIM118 - not a mapping
 
 
 def _snapshot(tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> Snapshot:

@@ -14,14 +14,11 @@ from torch import Tensor
 from fedfuse.core.weights import Weights
 from fedfuse.runtime.bank import TEACHER, ModelBank
 from fedfuse.runtime.evaluate import evaluation_mode
-from fedfuse.runtime.source import Source
+from fedfuse.runtime.source import PREDICTION_BATCH, Source
 from fedfuse.runtime.view import Progress
 
 Target = Literal["mean_logits", "mean_probabilities"]
 """mean_logits: average logits, then softmax (FedDF). mean_probabilities: average softmax outputs (FedBE, FedED)."""
-
-PREDICTION_BATCH = 500
-"""Fixed, so that predictions do not depend on who computes them or in what order they are needed."""
 
 
 @dataclass(frozen=True)

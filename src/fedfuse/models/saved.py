@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors import SafetensorError
 
 from fedfuse.core.errors import DataError
-from fedfuse.core.files import write_bytes
 from fedfuse.core.randomness import Key
+from fedfuse.core.tensor_files import read_safetensors, write_safetensors
 from fedfuse.core.weights import Weights
 from fedfuse.models import AnyArchitecture, Architecture, Classifier, create
 
@@ -21,17 +19,13 @@ def save_model(
 ) -> None:
     """Write named tensors and, as metadata, what is needed to rebuild the network."""
     about = {"architecture": architecture.model_dump(mode="json"), "input_shape": input_shape, "classes": classes}
-    # One metadata key only: the file's bytes must not depend on a hash map's order.
-    content = save({name: weights[name].contiguous() for name in weights}, {"fedfuse": json.dumps(about)})
-    write_bytes(path, content)
+    write_safetensors(path, weights, about)
 
 
 def load_model(path: str | Path) -> Classifier:
     """Rebuild a saved model, in eval mode."""
     try:
-        with safe_open(path, framework="pt") as file:
-            about = json.loads(file.metadata()["fedfuse"])
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
+        tensors, about = read_safetensors(Path(path))
         architecture: Architecture = TypeAdapter(AnyArchitecture).validate_python(about["architecture"])
     except (SafetensorError, OSError, ValidationError, KeyError, TypeError) as error:
         raise DataError(f"{path} is not a model saved by fedfuse: {error}") from None

@@ -11,6 +11,9 @@ from fedfuse.core.randomness import Key
 from fedfuse.data import Transform
 from fedfuse.runtime.compute import Compute
 
+PREDICTION_BATCH = 500
+"""Fixed, so that predictions do not depend on who computes them or in what order they are needed."""
+
 
 @dataclass(frozen=True)
 class Source:
