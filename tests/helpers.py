@@ -85,8 +85,16 @@ def make_update(
 
 
 def make_view(bank: ModelBank, weights: Mapping[str, Weights] | None = None, **more: Any) -> ServerView:
-    clients_of = dict.fromkeys(bank.prototypes, 10)
-    defaults = {"round": 1, "key": Key(0), "memory": {}, "clients_of": clients_of, "validation": None, "source": None}
+    defaults = {
+        "round": 1,
+        "key": Key(0),
+        "common": Key(0),
+        "memory": {},
+        "clients_of": dict.fromkeys(bank.prototypes, 10),
+        "visits": dict.fromkeys(range(10), 0),
+        "validation": None,
+        "source": None,
+    }
     return ServerView(bank=bank, weights=weights or {}, **{**defaults, **more})
 
 
@@ -140,7 +148,9 @@ def make_federation(
     holdings = {client: make_examples(8 + 3 * client, seed=client) for client in range(clients)}
     training = TrainingSettings(epochs=1, batch_size=4)
     public = make_source(source) if source else None
-    clients_here = Clients(holdings, AS_IT_IS, bank, recipe.local, recipe.exchange, public, training, 10, key)
+    test = make_examples(30, seed=1000)
+    exam = Source("test", test.inputs, AS_IT_IS, CPU)
+    clients_here = Clients(holdings, AS_IT_IS, bank, recipe.local, recipe.exchange, public, exam, training, 10, key)
     engine: Any = LocalEngine(clients_here)
     return Federation(
         recipe=recipe,
@@ -149,7 +159,7 @@ def make_federation(
         clients=clients,
         bank=bank,
         engine=BentEngine(engine, bend) if bend else engine,
-        test=make_evaluator(make_examples(30, seed=1000)),
+        test=make_evaluator(test),
         validation=make_evaluator(make_examples(validation, seed=1001)) if validation else None,
         source=public,
         key=key,
@@ -164,7 +174,15 @@ def played(federation, rounds=3, snapshot=None):
     return snapshot
 
 
-SMALL_WORK = {"steps": 5, "evaluate_every": 2, "patience": 4, "batch_size": 16, "collect_after": 1, "cycle": 2}
+SMALL_WORK = {
+    "steps": 5,
+    "epochs": 2,
+    "evaluate_every": 2,
+    "patience": 4,
+    "batch_size": 16,
+    "collect_after": 1,
+    "cycle": 2,
+}
 """Whatever part of a method has one of these fields gets this value, so that a new method is quick here too."""
 
 
@@ -204,7 +222,7 @@ def kinds(union: Any) -> tuple[type[Part], ...]:
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.glob("*.safetensors"))}
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.safetensors"))}
 
 
 def without_seconds(value: Any) -> Any:
@@ -221,7 +239,7 @@ def events_of(folder: Path, kind: str) -> list[dict[str, Any]]:
 def shrunk(value: Any) -> Any:
     """A dumped part with less work to do."""
     if isinstance(value, dict):
-        return {key: SMALL_WORK.get(key, shrunk(inner)) for key, inner in value.items()}
+        return {key: inner if inner is None else SMALL_WORK.get(key, shrunk(inner)) for key, inner in value.items()}
     return [shrunk(inner) for inner in value] if isinstance(value, list) else value
 
 

@@ -32,6 +32,7 @@ MOMENTS = [
     ("run_finished", 1),
 ]
 """The event, and the how-manieth of its kind, at which the run is stopped."""
+EVERYWHERE = [("client_finished", 2), ("round_finished", 1), ("round_started", 3)]
 
 
 class StopAt:
@@ -90,8 +91,18 @@ def history(result):
 
 
 @pytest.mark.parametrize("method", list(METHODS))
+@pytest.mark.parametrize(("kind", "count"), EVERYWHERE)
+def test_every_method_is_stopped_at_some_moments(straight, out, method, kind, count):
+    stop_and_resume(straight, out, method, kind, count)
+
+
+@pytest.mark.parametrize("method", ["fedavg", "feddf", "scaffold", "ds-fl"])
 @pytest.mark.parametrize(("kind", "count"), MOMENTS)
-def test_stopped_anywhere(straight, out, method, kind, count):
+def test_some_methods_are_stopped_at_every_moment(straight, out, method, kind, count):
+    stop_and_resume(straight, out, method, kind, count)
+
+
+def stop_and_resume(straight, out, method, kind, count):
     with pytest.raises(KeyboardInterrupt):
         experiment(method).run(out, listeners=(StopAt(kind, count),))
     assert not (out / "summary.json").exists()
@@ -100,7 +111,7 @@ def test_stopped_anywhere(straight, out, method, kind, count):
 
 @pytest.mark.parametrize("method", list(METHODS))
 def test_stopped_again_and_again(straight, out, method):
-    for count in (2, 5, 1, 4):
+    for count in (2, 3, 1):
         with pytest.raises(KeyboardInterrupt):
             experiment(method).run(out, resume=True, listeners=(StopAt("client_finished", count),))
     assert_same(experiment(method).run(out, resume=True), straight(method))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 
 from fedfuse import presets
@@ -15,7 +16,9 @@ from fedfuse.config import ExperimentConfig, Raw, assign, read_yaml, validate
 from fedfuse.core.errors import ConfigError, RunFolderError, unknown
 from fedfuse.core.files import write_text
 from fedfuse.core.randomness import Key
-from fedfuse.data import Dataset, Holdings, PartitionReport, Splits, Transform, load, split
+from fedfuse.core.weights import Weights
+from fedfuse.data import Dataset, Holdings, Indices, PartitionReport, Splits, Transform, load, split
+from fedfuse.exchange.kept import MODEL
 from fedfuse.federation import Federation, RoundRecord, Snapshot
 from fedfuse.federation.checkpoint import load_checkpoint, save_checkpoint
 from fedfuse.federation.events import EventLog, Listener, forget_after
@@ -51,6 +54,10 @@ class RunResult:
         """The final model of a prototype, ready for inference; the only one if there is one."""
         name = prototype or next(iter(self.summary["prototypes"]))
         return load_model(self.folder.final_weights(name))
+
+    def client_model(self, client: int) -> Classifier:
+        """A client's own final model, where a method leaves none on the server."""
+        return load_model(self.folder.final_client(client))
 
 
 class Experiment:
@@ -167,15 +174,27 @@ class _Run:
 
     def _conclude(self, built: Built, snapshot: Snapshot) -> RunResult:
         config, server = self.config, snapshot.server
-        for name, weights in server.weights.items():
-            bank = built.federation.bank
-            save_model(self.folder.final_weights(name), config.models[name], bank.input_shape, bank.classes, weights)
+        self._save_models(built.federation, snapshot)
         about = {"name": config.name, "method": config.method.name, "seed": config.seed, **built.facts}
-        summary = summarise(server, about, config.evaluation.target_accuracy)
+        summary = summarise(server, about, config.evaluation.target_accuracy, config.recipe.has_server_model)
         draw_run(self.folder.pictures, server.history, built.partition, config.evaluation.target_accuracy)
         self.log.emit("run_finished", seconds=summary["seconds"])
         self.folder.write_summary(summary)  # last: its presence means that the run is complete
         return RunResult(self.folder, summary, server.history)
+
+    def _save_models(self, federation: Federation, snapshot: Snapshot) -> None:
+        """The server's models, or the clients' own where the server has none."""
+        bank, folder = federation.bank, self.folder
+        finals = {folder.final_weights(name): (name, weights) for name, weights in snapshot.server.weights.items()}
+        if not self.config.recipe.has_server_model:
+            names = federation.prototype_of()
+            kept = {client: state[MODEL] for client, state in snapshot.clients.items()}
+            finals = {
+                folder.final_client(client): (names[client], Weights(flat, bank.layout(names[client])))
+                for client, flat in kept.items()
+            }
+        for path, (name, weights) in finals.items():
+            save_model(path, self.config.models[name], bank.input_shape, bank.classes, weights)
 
 
 @dataclass(frozen=True)
@@ -194,23 +213,26 @@ def build(config: ExperimentConfig, log: EventLog) -> Built:
     dataset = load(config.data, key.child("load"))
     splits = split(dataset, config.data, key.child("split"))
     assignment = config.partition.assign(splits.train.labels, dataset.classes, key.child("partition"))
+    assign_prototypes(tuple(config.models), config.federation.shares, len(assignment))
     partition = PartitionReport.of(config.partition, assignment, splits.train.labels, dataset.classes)
     compute = Compute.of(config.compute)
     transform = Transform.of(dataset, config.data)
     bank = ModelBank(config.models, dataset.shape, dataset.classes, compute)
     for prototype in bank.prototypes:
         bank.layout(prototype)  # builds the network once, so that an impossible one is refused now
-    source = _source(config, splits, transform, compute, key.child("source"))
+    source = _source(config, splits, transform, bank, key.child("source"))
     setting = Setting(bank, config.training.optimizer, has_validation=len(splits.validation) > 0)
     for part in config.recipe.parts:
         part.check(setting)
+    parties = _parties(config, assignment)
     clients = Clients(
-        holdings=Holdings(splits.train, assignment),
+        holdings=Holdings(splits.train, parties),
         transform=transform,
         bank=bank,
         objective=config.recipe.local,
         exchange=config.recipe.exchange,
         source=source,
+        exam=Source("test", splits.test.inputs, transform, compute),
         training=config.training,
         rounds=config.federation.rounds,
         key=key,
@@ -223,7 +245,7 @@ def build(config: ExperimentConfig, log: EventLog) -> Built:
         recipe=config.recipe,
         settings=config.federation,
         evaluation=config.evaluation,
-        clients=len(assignment),
+        clients=len(parties),
         bank=bank,
         engine=config.engine.open(clients),
         test=evaluator(splits.test),
@@ -233,17 +255,24 @@ def build(config: ExperimentConfig, log: EventLog) -> Built:
         log=log,
     )
     clients_per_round(config.federation, len(assignment))
-    assign_prototypes(bank.prototypes, config.federation.shares, len(assignment))
     return Built(federation, partition, _facts(config, dataset, splits, partition, compute, source))
 
 
-def _source(
-    config: ExperimentConfig, splits: Splits, transform: Transform, compute: Compute, key: Key
-) -> Source | None:
+def _parties(config: ExperimentConfig, assignment: Sequence[Indices]) -> Sequence[Indices]:
+    """Who trains on which examples: every client on its own, or one party per model on everybody's."""
+    if not config.recipe.exchange.pools_data:
+        return assignment
+    everything = np.sort(np.concatenate(assignment))
+    return [everything for name in config.models if config.federation.shares.get(name, 1)]
+
+
+def _source(config: ExperimentConfig, splits: Splits, transform: Transform, bank: ModelBank, key: Key) -> Source | None:
     """The distillation inputs, if any part of the experiment reads them."""
     if not config.recipe.needs_source and config.federation.batch_norm != "reestimate":
         return None
-    return config.source.open(Surroundings(splits.public, splits.train, transform, compute, key))
+    labels = config.recipe.needs_labels
+    around = Surroundings(splits.public, splits.train, transform, bank.compute, key, bank.classes, labels)
+    return config.source.open(around)
 
 
 def _facts(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 
+from fedfuse.core.messages import Task
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.exchange.one_bit import OneBitUpload, pack, unpack
 from fedfuse.federation import Recipe
 from fedfuse.models import ResNet, create
 from fedfuse.runtime.binary import norm_parameters, quantise
-from tests.helpers import TinyNorm, make_bank, make_federation, played
+from tests.helpers import TinyNorm, make_bank, make_federation, make_view, make_weights, played
 
 RESNET = create(ResNet(arch="resnet8"), (3, 32, 32), 10, Key(0))
 
@@ -78,7 +79,8 @@ def test_the_ledger_counts_what_is_packed(local):
     recipe = Recipe.model_validate({"exchange": {"kind": "one_bit"}, "local": local})
     bank = make_bank(mlp=TinyNorm())
     (record,) = played(make_federation(bank=bank, recipe=recipe), 1).server.history
-    due = OneBitUpload().reply(bank, "mlp", None)
+    weights = make_weights(bank, "mlp", 0)
+    due = OneBitUpload().reply(make_view(bank, {"mlp": weights}), Task(1, 0, "mlp", weights))
     assert due == {"bits": ((4 * 6 + 6 + 6 * 3 + 3 + 7) // 8,), "values": (4, 2), "exact": (2 * 6 + 2 * 6,)}
     assert record.bytes_up == 4 * (due["bits"][0] + 4 * 8 + 4 * 24)
     assert record.bytes_down == 4 * 4 * bank.layout("mlp").size

@@ -9,9 +9,9 @@ import torch
 from fedfuse.core.messages import Task
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import NOTHING
-from fedfuse.exchange import ByExamples, ByLabels, ByReconstruction, Predictions, Trained
+from fedfuse.exchange import ByExamples, ByLabels, ByReconstruction, Party, Predictions
 from fedfuse.models.autoencoder import autoencoder
-from tests.helpers import AS_IT_IS, CLASSES, make_bank, make_examples, make_source, make_update, make_weights
+from tests.helpers import AS_IT_IS, CLASSES, make_bank, make_examples, make_source, make_update, make_view, make_weights
 
 INPUTS = 7
 SIZES = [5, 20, 75]
@@ -27,6 +27,11 @@ def updates(**extras):
     return rows
 
 
+def combined(weighting, rows):
+    view = make_view(make_bank(), source=make_source(INPUTS))
+    return Predictions(weighting=weighting).combine(view, rows).outputs
+
+
 def by_loop(rows, weight):
     """zT_jc = sum_k w(k, j, c) z_k(x_j)_c, one number at a time."""
     total = np.zeros((INPUTS, CLASSES))
@@ -40,22 +45,22 @@ def by_loop(rows, weight):
 def test_w0():
     rows = updates()
     expected = by_loop(rows, lambda k, _j, _c: SIZES[k] / sum(SIZES))
-    assert Predictions(weighting=ByExamples()).combine(rows).numpy() == pytest.approx(expected, rel=1e-5)
+    assert combined(ByExamples(), rows).numpy() == pytest.approx(expected, rel=1e-5)
 
 
 def test_w0_of_equal_sizes_is_the_plain_mean():
     rows = [make_update(NOTHING, client=u.client, examples=9, extras=u.extras) for u in updates()]
     mean = torch.stack([u.extras["predictions"] for u in rows]).mean(0)
-    torch.testing.assert_close(Predictions(weighting=ByExamples()).combine(rows), mean)
+    torch.testing.assert_close(combined(ByExamples(), rows), mean)
 
 
 def test_w1_is_by_class_and_not_renormalised():
     counts = torch.tensor([[4.0, 1.0, 0.0], [0.0, 20.0, 0.0], [70.0, 5.0, 0.0]])
     rows = updates(label_counts=lambda k, _: counts[k])
     expected = by_loop(rows, lambda k, _j, c: float(counts[k, c]) / (float(counts[:, c].sum()) + 0.001))
-    combined = Predictions(weighting=ByLabels()).combine(rows).numpy()
-    assert combined == pytest.approx(expected, rel=1e-5)
-    assert (combined[:, 2] == 0).all()  # nobody has the class, so nobody is heard on it
+    outputs = combined(ByLabels(), rows).numpy()
+    assert outputs == pytest.approx(expected, rel=1e-5)
+    assert (outputs[:, 2] == 0).all()  # nobody has the class, so nobody is heard on it
 
 
 @pytest.mark.parametrize("exponent", [1.0, 6.0])
@@ -65,7 +70,7 @@ def test_w2_is_by_input_and_sums_to_one(exponent):
     weights = errors**-exponent / (errors**-exponent).sum(0)
     expected = by_loop(rows, lambda k, j, _c: weights[k, j])
     weighting = ByReconstruction(exponent=exponent)
-    assert Predictions(weighting=weighting).combine(rows).numpy() == pytest.approx(expected, rel=1e-4)
+    assert combined(weighting, rows).numpy() == pytest.approx(expected, rel=1e-4)
     assert torch.stack(weighting.weights(rows)).sum(0) == pytest.approx(np.ones((INPUTS, 1)), rel=1e-5)
 
 
@@ -78,16 +83,17 @@ def test_w2_does_not_depend_on_the_scale_of_the_errors(scale):
         torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-6)
 
 
-def trained(examples, source):
+def party(examples, source):
     bank = make_bank()
     weights = make_weights(bank, "mlp", 1)
     model = bank.lend("mlp", weights)
-    return Trained(Task(1, 0, "mlp", weights), model, weights, examples, AS_IT_IS, bank, source, {}, Key(3))
+    task = Task(1, 0, "mlp", weights)
+    return Party(task, model, examples, AS_IT_IS, bank, source, None, {}, Key(3), Key(0))
 
 
 def test_label_counts_are_the_clients_own():
     examples = make_examples(40)
-    testimony = ByLabels().testify(trained(examples, None), make_source(3))
+    testimony = ByLabels().testify({}, party(examples, None), make_source(3))
     assert testimony["label_counts"].tolist() == [int((examples.labels == c).sum()) for c in range(CLASSES)]
 
 
@@ -96,7 +102,9 @@ def test_an_autoencoder_knows_what_it_was_trained_on():
     examples, near, far = make_examples(60), make_source(30, seed=5), make_source(30, seed=6)
     far = type(far)("far", far.raw * 4 + 8, AS_IT_IS, far.compute)
     weighting = ByReconstruction(epochs=40, batch_size=16)
-    errors = [weighting.testify(trained(examples, s), s)["reconstruction_errors"] for s in (near, far)]
+    client = party(examples, near)
+    learnt = weighting.learn(client)
+    errors = [weighting.testify(learnt, client, s)["reconstruction_errors"] for s in (near, far)]
     assert errors[0].shape == (30,)
     assert errors[0].mean() * 5 < errors[1].mean()
 
@@ -105,9 +113,9 @@ def test_the_testimony_follows_the_key_alone():
     examples, source = make_examples(20), make_source(6)
     weighting = ByReconstruction(epochs=2)
     torch.manual_seed(1)
-    one = weighting.testify(trained(examples, source), source)["reconstruction_errors"]
+    one = weighting.learn(party(examples, source))["autoencoder"]
     torch.manual_seed(2)
-    other = weighting.testify(trained(examples, source), source)["reconstruction_errors"]
+    other = weighting.learn(party(examples, source))["autoencoder"]
     assert torch.equal(one, other)
 
 

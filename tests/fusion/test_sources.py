@@ -12,14 +12,13 @@ from fedfuse.core.randomness import Key
 from fedfuse.data import DataSettings, Examples, Transform, load
 from fedfuse.data.dataset import Normalisation
 from fedfuse.fusion import GaussianNoise, HeldOut, OtherDataset, Surroundings, UniformNoise
-from fedfuse.runtime.source import Source
-from tests.helpers import AS_IT_IS, CPU, make_examples
+from tests.helpers import AS_IT_IS, CLASSES, CPU, make_examples
 
 NOTHING = make_examples(0)
 
 
 def around(public=NOTHING, clients=None, transform=AS_IT_IS, key=0):
-    return Surroundings(public, make_examples(30) if clients is None else clients, transform, CPU, Key(key))
+    return Surroundings(public, make_examples(30) if clients is None else clients, transform, CPU, Key(key), CLASSES)
 
 
 def planar(count=10):
@@ -33,8 +32,14 @@ def images(count=10):
     return around(clients=examples, transform=Transform(Normalisation((0.5,), (0.5,)), (1, 8, 8)))
 
 
-def test_no_source_has_labels():
-    assert not [field.name for field in dataclasses.fields(Source) if "label" in field.name]
+def test_a_source_has_labels_only_if_a_method_reads_them():
+    public = make_examples(12, seed=5)
+    around_it = around(public)
+    assert HeldOut().open(around_it).labels is None
+    reading = dataclasses.replace(around_it, reads_labels=True)
+    assert torch.equal(HeldOut().open(reading).labels, public.labels)
+    with pytest.raises(ConfigError, match="reads the true labels"):
+        UniformNoise(size=9).open(reading)
 
 
 class TestHeldOut:

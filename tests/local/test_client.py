@@ -17,7 +17,7 @@ def make_clients(objective=None, **architectures):
     bank = make_bank(**(architectures or {"norm": TinyNorm(dropout=0.3), "mlp": Mlp(hidden=(5,))}))
     holdings = {client: make_examples(9 + client, seed=client) for client in range(3)}
     training = TrainingSettings(epochs=2, batch_size=4)
-    return Clients(holdings, AS_IT_IS, bank, objective or Plain(), FullWeights(), None, training, 10, Key(1))
+    return Clients(holdings, AS_IT_IS, bank, objective or Plain(), FullWeights(), None, None, training, 10, Key(1))
 
 
 def task_of(clients, client=0, prototype="norm", number=1):
@@ -49,6 +49,7 @@ class TestPurity:
             clients.bank,
             Plain(),
             FullWeights(),
+            None,
             None,
             clients.training,
             10,

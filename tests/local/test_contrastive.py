@@ -160,7 +160,7 @@ class TestPreviousModel:
     def test_it_is_what_the_client_sent(self):
         bank = make_bank(net=TinyNorm())
         holdings = {client: make_examples(9 + client, seed=client) for client in range(2)}
-        clients = Clients(holdings, AS_IT_IS, bank, Contrastive(), FullWeights(), None, TRAINING, 10, KEY)
+        clients = Clients(holdings, AS_IT_IS, bank, Contrastive(), FullWeights(), None, None, TRAINING, 10, KEY)
         task = Task(1, 0, "net", make_weights(bank, "net", 1))
         update, state = clients.work(task, {})
         assert set(state) == {"previous"}
@@ -175,7 +175,7 @@ class TestPreviousModel:
         """A client's second visit is the same whether or not another client came in between."""
         bank = make_bank(net=TinyNorm())
         holdings = {client: make_examples(9 + client, seed=client) for client in range(2)}
-        clients = Clients(holdings, AS_IT_IS, bank, Contrastive(), FullWeights(), None, TRAINING, 10, KEY)
+        clients = Clients(holdings, AS_IT_IS, bank, Contrastive(), FullWeights(), None, None, TRAINING, 10, KEY)
         first, second = (Task(n, 0, "net", make_weights(bank, "net", n)) for n in (1, 2))
         _, state = clients.work(first, {})
         alone, _ = clients.work(second, state)

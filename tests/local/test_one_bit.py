@@ -20,7 +20,9 @@ TRAINING = TrainingSettings(epochs=2, batch_size=5, optimizer=Sgd(learning_rate=
 
 def make_clients():
     holdings = {client: make_examples(14, seed=client) for client in range(2)}
-    return Clients(holdings, AS_IT_IS, make_bank(norm=TinyNorm()), OneBit(), FullWeights(), None, TRAINING, 10, Key(1))
+    return Clients(
+        holdings, AS_IT_IS, make_bank(norm=TinyNorm()), OneBit(), FullWeights(), None, None, TRAINING, 10, Key(1)
+    )
 
 
 def by_hand(weights, examples, number, client, memory):

@@ -7,6 +7,7 @@ import torch
 
 from fedfuse.config import validate
 from fedfuse.core.errors import ConfigError
+from fedfuse.core.messages import Task
 from fedfuse.core.weights import NOTHING
 from fedfuse.experiment import Experiment
 from fedfuse.federation import Recipe
@@ -21,7 +22,7 @@ def recipe_of(name):
 
 @pytest.mark.parametrize(("name", "testimony"), [("feded-w0", 0), ("feded-w1", 4 * CLASSES), ("feded-w2", 4 * INPUTS)])
 def test_bytes_and_no_weights_up(name, testimony):
-    """4 n0 K (+ testimony) up per client; the initial weights down at the first visit only."""
+    """4 n0 K up per client; at the first visit also the testimony up, and the initial weights down."""
     recipe = recipe_of(name)
     seen = []
 
@@ -34,7 +35,8 @@ def test_bytes_and_no_weights_up(name, testimony):
     size = federation.bank.layout("mlp").size
     first, second = after.server.history
     assert all(update.weights is NOTHING for update in seen)
-    assert first.bytes_up == second.bytes_up == 4 * (4 * INPUTS * CLASSES + testimony)
+    predictions = 4 * INPUTS * CLASSES
+    assert (first.bytes_up, second.bytes_up) == (4 * (predictions + testimony), 4 * predictions)
     assert (first.bytes_down, second.bytes_down) == (4 * 4 * size, 0)
 
 
@@ -88,3 +90,34 @@ def test_a_misshapen_prediction_is_refused():
 def test_parts_that_do_not_fit_are_refused(method, reason):
     with pytest.raises(ConfigError, match=reason):
         validate({"data": {"name": "digits"}, "models": {"m": {"arch": "mlp"}}, "method": method})
+
+
+@pytest.mark.parametrize("name", ["feded-w0", "feded-w1", "feded-w2"])
+def test_the_ensemble_on_test_inputs_is_the_weighted_one(name):
+    """Ensemble-w0..w2: argmax_c sum_k w_k p_k(x) on the test inputs, w2's errors being those on the test inputs."""
+    federation = make_federation(recipe=recipe_of(name), source=INPUTS)
+    record, clients = played(federation, 1).server.history[0], federation.engine.clients
+    updates = [clients.work(task, {})[0] for task in tasks_of(federation)]
+    test = federation.test.examples
+    total = torch.zeros(len(test), CLASSES)
+    for update, weight in zip(updates, by_hand(name, updates, clients), strict=True):
+        total += weight * update.exam["predictions"].softmax(dim=1)
+    expected = float((total.argmax(dim=1) == test.labels).float().mean())
+    assert record.ensemble_accuracy == pytest.approx(expected)
+    own = {u.client: float((u.exam["predictions"].argmax(1) == test.labels).float().mean()) for u in updates}
+    assert record.client_accuracy == pytest.approx(own)
+
+
+def tasks_of(federation):
+    weights = federation.start().server.weights["mlp"]
+    return [Task(1, client, "mlp", weights, asks=("testimony", "exam")) for client in range(4)]
+
+
+def by_hand(name, updates, clients):
+    if name == "feded-w0":
+        return [u.examples / sum(v.examples for v in updates) for u in updates]
+    if name == "feded-w1":
+        counts = torch.stack([torch.bincount(clients.holdings[u.client].labels, minlength=CLASSES) for u in updates])
+        return list(counts / (counts.sum(0) + 0.001))
+    errors = torch.stack([u.exam["reconstruction_errors"] for u in updates])
+    return [row.unsqueeze(1) for row in errors**-6 / (errors**-6).sum(0)]

@@ -9,6 +9,9 @@ from torch import Tensor
 
 from fedfuse.core.weights import Weights
 
+EXAM = "exam"
+"""What a task asks for to have the client's own model measured."""
+
 Tensors = Mapping[str, Tensor]
 """Named tensors that travel or persist beside the weights; a scalar is a tensor without dimensions."""
 
@@ -17,8 +20,8 @@ Tensors = Mapping[str, Tensor]
 class Task:
     """Server to client: train this prototype from these weights.
 
-    ``weights`` is NOTHING for a client that goes on with its own. ``extras`` is what a local objective broadcasts
-    (teacher weights, control variate, generator, ...).
+    ``weights`` is NOTHING for a client that goes on with its own. ``extras`` is what the method's parts broadcast
+    (teacher weights, control variate, generator, ...), ``asks`` names what the answer shall bring beside the usual.
     """
 
     round: int
@@ -26,6 +29,7 @@ class Task:
     prototype: str
     weights: Weights
     extras: Tensors = field(default_factory=dict)
+    asks: tuple[str, ...] = ()
 
     @property
     def nbytes(self) -> int:
@@ -37,7 +41,8 @@ class Update:
     """Client to server: what the client learnt from its own examples.
 
     ``weights`` is NOTHING, and ``extras`` has something in their place, where clients' weights do not travel.
-    ``metrics`` are diagnostics for the event log, not part of the method and not counted as traffic.
+    ``metrics`` are diagnostics for the event log, and ``exam`` is what the client says about the test inputs where its
+    own model is measured: neither is part of the method, and neither is counted as traffic.
     """
 
     round: int
@@ -47,6 +52,7 @@ class Update:
     examples: int
     extras: Tensors = field(default_factory=dict)
     metrics: Mapping[str, float] = field(default_factory=dict)
+    exam: Tensors = field(default_factory=dict)
 
     @property
     def nbytes(self) -> int:

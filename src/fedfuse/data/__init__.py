@@ -6,7 +6,7 @@ from fedfuse.data.holdings import Holdings
 from fedfuse.data.load import load
 from fedfuse.data.partition import AnyPartition, Iid, Partition, PartitionReport
 from fedfuse.data.settings import DataSettings
-from fedfuse.data.splits import SplitIndices, Splits, split
+from fedfuse.data.splits import Indices, SplitIndices, Splits, split
 from fedfuse.data.transform import Transform
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Examples",
     "Holdings",
     "Iid",
+    "Indices",
     "Normalisation",
     "Partition",
     "PartitionReport",

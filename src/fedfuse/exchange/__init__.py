@@ -1,28 +1,41 @@
-"""What travels: full weights, or predictions in their place."""
+"""What travels: full weights, packed weights, predictions in their place, or nothing."""
 
 from typing import Annotated
 
 from pydantic import Field
 
-from fedfuse.exchange.base import Answer, Exchange, Trained
+from fedfuse.exchange.base import Answer, Exchange, Party, Trained
+from fedfuse.exchange.digest import Digest
 from fedfuse.exchange.half import HalfPrecision
+from fedfuse.exchange.kept import NoExchange
 from fedfuse.exchange.one_bit import OneBitUpload
 from fedfuse.exchange.predictions import Predictions
-from fedfuse.exchange.weighting import ByExamples, ByLabels, ByReconstruction
-from fedfuse.exchange.weights import FullWeights
+from fedfuse.exchange.weighting import ByAgreement, ByCertainty, ByExamples, ByLabels, ByReconstruction, Uniform
+from fedfuse.exchange.weights import FullWeights, Pooled, ScoredWeights
 
-AnyExchange = Annotated[FullWeights | HalfPrecision | OneBitUpload | Predictions, Field(discriminator="kind")]
+AnyExchange = Annotated[
+    FullWeights | HalfPrecision | OneBitUpload | ScoredWeights | Pooled | Predictions | NoExchange,
+    Field(discriminator="kind"),
+]
 
 __all__ = [
     "Answer",
     "AnyExchange",
+    "ByAgreement",
+    "ByCertainty",
     "ByExamples",
     "ByLabels",
     "ByReconstruction",
+    "Digest",
     "Exchange",
     "FullWeights",
     "HalfPrecision",
+    "NoExchange",
     "OneBitUpload",
+    "Party",
+    "Pooled",
     "Predictions",
+    "ScoredWeights",
     "Trained",
+    "Uniform",
 ]

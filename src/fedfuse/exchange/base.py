@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -17,30 +18,51 @@ from fedfuse.models import Classifier
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.part import MethodPart
 from fedfuse.runtime.source import Source
+from fedfuse.runtime.view import Answers, ServerView
+
+PREDICTIONS = "predictions"
+"""The name under which a client's outputs travel."""
+
+Shapes = Mapping[str, tuple[int, ...]]
+"""Names and shapes of what an answer brings."""
 
 
 @dataclass(frozen=True)
-class Trained:
-    """A client after its training, with all that it can make an answer from."""
+class Party:
+    """A client at work, with all that it has: its model as it is now, its examples, the public inputs.
+
+    ``exam`` are the test inputs, if the task asks to measure the client's own model on them; ``common`` is the key that
+    all parties share, the server included.
+    """
 
     task: Task
     model: Classifier
-    weights: Weights
     examples: Examples
     transform: Transform
     bank: ModelBank
     source: Source | None
+    exam: Source | None
     state: Tensors
     key: Key
+    common: Key
+
+
+@dataclass(frozen=True)
+class Trained(Party):
+    """A client after its training; ``began`` are the weights with which it turned to its own examples."""
+
+    began: Weights
+    weights: Weights
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a client sends, and what it keeps for its next visit."""
+    """What a client sends, what it keeps for its next visit, and what it says of the test inputs beside its logits."""
 
     weights: Weights
     extras: Tensors = field(default_factory=dict)
     state: Tensors = field(default_factory=dict)
+    exam: Tensors = field(default_factory=dict)
 
 
 class Exchange(MethodPart):
@@ -50,10 +72,27 @@ class Exchange(MethodPart):
     """Whether the server ends up with the clients' weights, which merging needs."""
     sends_full_weights: ClassVar[bool] = True
     """Whether they travel as they are, and not as something from which ``open`` makes them."""
+    carries_predictions: ClassVar[bool] = False
+    """Whether clients send what their models say about the public inputs."""
+    brings_testimony: ClassVar[bool] = False
+    """Whether clients say, beside weights, how much they should count as teachers."""
+    pools_data: ClassVar[bool] = False
+    """Whether one party holds everybody's examples, so that nothing has to travel at all."""
 
-    @abstractmethod
-    def begin(self, task: Task, state: Tensors, layout: Layout) -> Weights:
+    def begin(self, task: Task, state: Tensors, layout: Layout) -> Weights:  # noqa: ARG002
         """The client: the weights it starts from."""
+        return task.weights
+
+    def study(self, party: Party) -> None:
+        """The client: learn from what the server sent, before training on its own examples."""
+
+    def companion(self, party: Party) -> Callable[[], Tensor] | None:  # noqa: ARG002
+        """The client: a further loss at every step of its training, if what the server sent has one."""
+        return None
+
+    def training(self, party: Party) -> AbstractContextManager[None]:  # noqa: ARG002
+        """The client: surrounds its training, for instance to hold layers still."""
+        return nullcontext()
 
     @abstractmethod
     def answer(self, trained: Trained) -> Answer:
@@ -63,14 +102,42 @@ class Exchange(MethodPart):
         """The server: whether a client that took part ``visits`` times before is sent the prototype's weights."""
         return True
 
-    def reply(self, bank: ModelBank, prototype: str, source: Source | None) -> Mapping[str, tuple[int, ...]]:  # noqa: ARG002
-        """Names and shapes of the extras that every answer brings; anything else is refused."""
+    def asks(self, visits: int) -> tuple[str, ...]:  # noqa: ARG002
+        """The server: what a task asks for beside the usual answer, by names that ``answer`` knows."""
+        return ()
+
+    def public(self, source: Source, common: Key, number: int) -> Source:  # noqa: ARG002
+        """Both: the public inputs that round ``number`` is about."""
+        return source
+
+    def brief(self, view: ServerView, chosen: Mapping[int, str]) -> Mapping[int, Tensors]:  # noqa: ARG002
+        """The server: what this round's tasks carry beside weights, by client; ``chosen`` gives their prototypes."""
         return {}
 
-    def open(self, update: Update, bank: ModelBank) -> Update:  # noqa: ARG002 - full weights need no opening
-        """The server: the update with the client's weights in it, made from what travelled."""
+    def reply(self, view: ServerView, task: Task) -> Shapes:  # noqa: ARG002
+        """The server: what the answer to this task must bring beside weights; anything else is refused."""
+        return {}
+
+    def exam(self, inputs: int, classes: int) -> Shapes:
+        """The server: what a client brings that was asked about the test inputs: its logits, and more."""
+        return {PREDICTIONS: (inputs, classes)}
+
+    def open(self, view: ServerView, update: Update) -> Update:  # noqa: ARG002 - full weights need no opening
+        """The server: the update with the client's weights or predictions in it, made from what travelled."""
         return update
 
-    def combine(self, updates: Sequence[Update]) -> Tensor | None:  # noqa: ARG002 - weights are merged, not combined
-        """The server: the clients' predictions on the source, put together, if that is what they sent."""
+    def combine(self, view: ServerView, updates: Sequence[Update]) -> Answers | None:  # noqa: ARG002
+        """The server: the clients' predictions on the public inputs put together, if that is what they sent."""
         return None
+
+    def combine_exams(self, updates: Sequence[Update]) -> Answers | None:  # noqa: ARG002
+        """The server: the same for the test inputs, where clients were asked about them."""
+        return None
+
+    def shares(self, view: ServerView, updates: Sequence[Update]) -> Sequence[Tensor]:  # noqa: ARG002
+        """The server: how much each client counts as a teacher on the public inputs, if clients testified to it."""
+        return ()
+
+    def debrief(self, view: ServerView, updates: Sequence[Update]) -> Tensors:  # noqa: ARG002
+        """The server: what to remember of the round's counted updates for the next round."""
+        return view.memory

@@ -6,7 +6,6 @@ values per group already (``local: one_bit``) arrive exactly; others are quantis
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar, Literal
 
@@ -16,10 +15,9 @@ from torch import Tensor
 
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.core.weights import NOTHING, Layout, Weights
-from fedfuse.exchange.base import Answer, Exchange, Trained
-from fedfuse.runtime.bank import ModelBank
+from fedfuse.exchange.base import Answer, Exchange, Shapes, Trained
 from fedfuse.runtime.binary import groups, norm_parameters, quantise
-from fedfuse.runtime.source import Source
+from fedfuse.runtime.view import ServerView
 
 BITS, VALUES, EXACT = "bits", "values", "exact"
 
@@ -30,22 +28,19 @@ class OneBitUpload(Exchange):
     kind: Literal["one_bit"] = "one_bit"
     sends_full_weights: ClassVar[bool] = False
 
-    def begin(self, task: Task, state: Tensors, layout: Layout) -> Weights:  # noqa: ARG002
-        return task.weights
-
     def answer(self, trained: Trained) -> Answer:
         return Answer(NOTHING, pack(trained.weights, norm_parameters(trained.model)))
 
-    def reply(self, bank: ModelBank, prototype: str, source: Source | None) -> Mapping[str, tuple[int, ...]]:  # noqa: ARG002
-        layout, exact = bank.layout(prototype), norm_parameters(bank.network(prototype))
+    def reply(self, view: ServerView, task: Task) -> Shapes:
+        layout, exact = view.weights[task.prototype].layout, norm_parameters(view.bank.network(task.prototype))
         binary = [shape for name, shape in layout.parameters if name not in exact]
         weights = sum(int(np.prod(shape)) for shape in binary)
         rows = sum(shape[0] if len(shape) == 4 else 1 for shape in binary)
         return {BITS: ((weights + 7) // 8,), VALUES: (rows, 2), EXACT: (layout.size - weights,)}
 
-    def open(self, update: Update, bank: ModelBank) -> Update:
-        exact = norm_parameters(bank.network(update.prototype))
-        weights = unpack(update.extras, bank.layout(update.prototype), exact)
+    def open(self, view: ServerView, update: Update) -> Update:
+        exact = norm_parameters(view.bank.network(update.prototype))
+        weights = unpack(update.extras, view.weights[update.prototype].layout, exact)
         rest = {name: tensor for name, tensor in update.extras.items() if name not in (BITS, VALUES, EXACT)}
         return replace(update, weights=weights, extras=rest)
 

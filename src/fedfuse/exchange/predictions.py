@@ -1,68 +1,178 @@
 """Predictions on public inputs instead of weights: a client's model never leaves it.
 
-The server sends a prototype's weights at a client's first visit only; from then on the client goes on with its own.
-Up travel the model's outputs for every public input, 4 n0 K bytes, and what the weighting needs.
+Up travel the model's outputs for this round's n public inputs, 4 n K bytes (or few bits each), and once what the
+weighting needs. Down travels, where clients digest it, what the server makes of them: 4 n K bytes (or few bits each).
+
+    consensus:           z_j = sum_k w_k z_k(x_j)
+    entropy reduction:   z_j <- softmax(z_j / T)        (DS-FL)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import ClassVar, Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import ClassVar, Literal, Self
 
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor
 
 from fedfuse.core.messages import Task, Tensors, Update
-from fedfuse.core.weights import NOTHING, Layout, Weights
-from fedfuse.exchange.base import Answer, Exchange, Trained
+from fedfuse.core.randomness import Key
+from fedfuse.core.weights import NOTHING
+from fedfuse.exchange.base import PREDICTIONS, Answer, Party, Shapes, Trained
+from fedfuse.exchange.digest import Digest
+from fedfuse.exchange.kept import MODEL, KeptModel
+from fedfuse.exchange.soft_labels import pack, packed_size, unpack
+from fedfuse.exchange.testimony import ScoredExchange, keep
 from fedfuse.exchange.weighting import AnyWeighting, ByExamples
-from fedfuse.runtime.bank import ModelBank
-from fedfuse.runtime.batches import slices
-from fedfuse.runtime.evaluate import evaluation_mode
-from fedfuse.runtime.source import PREDICTION_BATCH, Source
+from fedfuse.runtime.predict import logits_on
+from fedfuse.runtime.source import Source
+from fedfuse.runtime.view import Answers, ServerView
 
-OUTPUTS, MODEL = "predictions", "exchange/model"
+CONSENSUS, LATEST = "consensus", "consensus_round"
 
 
-class Predictions(Exchange):
+class Predictions(KeptModel, ScoredExchange):
     """Clients send what their models say about the public inputs."""
 
     kind: Literal["predictions"] = "predictions"
-    carries_weights: ClassVar[bool] = False
-    sends_full_weights: ClassVar[bool] = False
-    needs_source: ClassVar[bool] = True
+    carries_predictions: ClassVar[bool] = True
     output: Literal["probabilities", "logits"] = "probabilities"
     weighting: AnyWeighting = Field(default_factory=ByExamples, description="how much each client's answers count")
+    inputs: int | None = Field(
+        None, ge=2, description="each round is about so many public inputs, drawn at random; all without. FedMD: 5000"
+    )
+    temperature: float | None = Field(
+        None, gt=0, description="entropy reduction of the combined predictions: softmax(z / T). DS-FL: 0.1"
+    )
+    digest: Digest | None = Field(None, description="how clients learn from what the server makes of all predictions")
+    bits_up: int | None = Field(
+        None, ge=1, le=8, description="bits of each probability on the way up; 1: only the most probable class (CFD)"
+    )
+    bits_down: int | None = Field(None, ge=1, le=8, description="the same on the way down")
 
-    def begin(self, task: Task, state: Tensors, layout: Layout) -> Weights:
-        return Weights(state[MODEL], layout) if MODEL in state else task.weights
+    @model_validator(mode="after")
+    def _bits_are_of_probabilities(self) -> Self:
+        if self.output == "logits" and (self.bits_up or self.bits_down):
+            raise ValueError("bits_up and bits_down are bits of probabilities, but output is logits")
+        return self
 
-    def sends_weights(self, visits: int) -> bool:
-        return visits == 0
+    def public(self, source: Source, common: Key, number: int) -> Source:
+        whole = self.weighting.scored(source)
+        return whole if self.inputs is None else whole.part(self._rows(len(whole), common, number))
+
+    def study(self, party: Party) -> None:
+        if self.digest is not None and self.digest.when == "before" and CONSENSUS in party.task.extras:
+            self.digest.study(party, *self._lesson(party))
+
+    def companion(self, party: Party) -> Callable[[], Tensor] | None:
+        if self.digest is not None and self.digest.when == "along" and CONSENSUS in party.task.extras:
+            return self.digest.companion(party, *self._lesson(party))
+        return None
 
     def answer(self, trained: Trained) -> Answer:
         assert trained.source is not None, "checked before round 1"
-        outputs = {OUTPUTS: self._predict(trained, trained.source)}
-        extras = {**outputs, **self.weighting.testify(trained, trained.source)}
-        return Answer(NOTHING, extras, {MODEL: trained.weights.flat})
+        public = self.public(trained.source, trained.common, trained.task.round)
+        outputs = self._output(logits_on(public, trained.model))
+        learnt = self.learnt(trained)
+        extras = {PREDICTIONS: outputs if self.bits_up is None else pack(outputs, self.bits_up)}
+        extras |= self.testimony(learnt, trained)
+        exam = {} if trained.exam is None else self.weighting.testify(learnt, trained, trained.exam)
+        return Answer(NOTHING, extras, {MODEL: self._kept(trained), **keep(learnt)}, exam)
 
-    def reply(self, bank: ModelBank, prototype: str, source: Source | None) -> Mapping[str, tuple[int, ...]]:  # noqa: ARG002
-        assert source is not None, "checked before round 1"
-        shape = (len(source), bank.classes)
-        return {OUTPUTS: shape, **self.weighting.reply(len(source), bank.classes)}
+    def brief(self, view: ServerView, chosen: Mapping[int, str]) -> Mapping[int, Tensors]:
+        extractors = super().brief(view, chosen)
+        taught = {prototype: self._taught(view, prototype) for prototype in dict.fromkeys(chosen.values())}
+        return {client: {**taught[prototype], **extractors.get(client, {})} for client, prototype in chosen.items()}
 
-    def combine(self, updates: Sequence[Update]) -> Tensor:
-        """zT = sum_k w_k z_k, summed in client order."""
-        total = torch.zeros_like(updates[0].extras[OUTPUTS], dtype=torch.float64)
-        for update, weight in zip(updates, self.weighting.weights(updates), strict=True):
-            total += weight.double() * update.extras[OUTPUTS].double()
-        return total.float()
+    def reply(self, view: ServerView, task: Task) -> Shapes:
+        rows, classes = self._size(view), view.bank.classes
+        shape = (rows, classes) if self.bits_up is None else (packed_size(self.bits_up, rows, classes),)
+        return {PREDICTIONS: shape, **super().reply(view, task)}
 
-    @torch.no_grad()
-    def _predict(self, trained: Trained, source: Source) -> Tensor:
-        indices = source.all_indices()
-        with evaluation_mode(trained.model):
-            outputs = [trained.model(source.inputs(indices[w])).cpu() for w in slices(len(source), PREDICTION_BATCH)]
-        logits = torch.cat(outputs)
+    def exam(self, inputs: int, classes: int) -> Shapes:
+        return {**super().exam(inputs, classes), **self.weighting.reply(inputs, classes)}
+
+    def open(self, view: ServerView, update: Update) -> Update:
+        update = super().open(view, update)
+        if self.bits_up is None:
+            return update
+        outputs = unpack(update.extras[PREDICTIONS], self.bits_up, self._size(view), view.bank.classes)
+        return replace(update, extras={**update.extras, PREDICTIONS: outputs})
+
+    def combine(self, view: ServerView, updates: Sequence[Update]) -> Answers:
+        assert view.source is not None, "checked before round 1"
+        if self.inputs is not None and self.weighting.per_input:
+            rows = self._rows(len(self.weighting.scored(view.source)), view.common, view.round)
+            names = self.weighting.reply(0, 0)
+            updates = [replace(u, extras={**u.extras, **{n: u.extras[n][rows] for n in names}}) for u in updates]
+        return self._together(updates)
+
+    def combine_exams(self, updates: Sequence[Update]) -> Answers:
+        outputs = [self._output(update.exam[PREDICTIONS]) for update in updates]
+        pairs = zip(updates, outputs, strict=True)
+        return self._together([replace(u, extras={**u.extras, **u.exam, PREDICTIONS: o}) for u, o in pairs])
+
+    def debrief(self, view: ServerView, updates: Sequence[Update]) -> Tensors:
+        memory = dict(super().debrief(view, updates))
+        if self.digest is not None and self.digest.of == "consensus" and view.answers is not None:
+            memory |= {CONSENSUS: view.answers.outputs, LATEST: torch.tensor(view.round)}
+        return memory
+
+    def _kept(self, trained: Trained) -> Tensor:
+        """The model that the client goes on with."""
+        if self.digest is not None and self.digest.keep == "digested":
+            return trained.began.flat
+        return trained.weights.flat
+
+    @property
+    def _are_logits(self) -> bool:
+        """Whether combined predictions are logits; those with reduced entropy never are."""
+        return self.output == "logits" and self.temperature is None
+
+    def _output(self, logits: Tensor) -> Tensor:
         return logits.softmax(dim=1) if self.output == "probabilities" else logits
+
+    def _together(self, updates: Sequence[Update]) -> Answers:
+        """Summed in client order."""
+        total = torch.zeros_like(updates[0].extras[PREDICTIONS], dtype=torch.float64)
+        for update, weight in zip(updates, self.weighting.weights(updates), strict=True):
+            total += weight.double() * update.extras[PREDICTIONS].double()
+        mean = total.float()
+        reduced = mean if self.temperature is None else (mean / self.temperature).softmax(dim=1)
+        return Answers(reduced, self._are_logits)
+
+    def _taught(self, view: ServerView, prototype: str) -> Tensors:
+        """What the server tells clients of a prototype: predictions for the public inputs of the round before."""
+        if self.digest is None or view.round == 1:
+            return {}
+        if self.digest.of == "student":
+            assert view.source is not None, "checked before round 1"
+            public = self.public(view.source, view.common, view.round - 1)
+            logits = logits_on(public, view.bank.lend(prototype, view.weights[prototype]))
+            table = logits if self._are_logits else logits.softmax(dim=1)
+        elif int(view.memory.get(LATEST, torch.tensor(0))) == view.round - 1:
+            table = view.memory[CONSENSUS]
+        else:
+            return {}  # nobody was heard in the last round
+        return {CONSENSUS: table if self.bits_down is None else pack(table, self.bits_down)}
+
+    def _lesson(self, party: Party) -> tuple[Source, Tensor, bool]:
+        """The client's end of ``_taught``."""
+        assert party.source is not None, "checked before round 1"
+        public = self.public(party.source, party.common, party.task.round - 1)
+        table = party.task.extras[CONSENSUS]
+        if self.bits_down is not None:
+            table = unpack(table, self.bits_down, len(public), party.bank.classes)
+        return public, table, self._are_logits
+
+    def _size(self, view: ServerView) -> int:
+        assert view.source is not None, "checked before round 1"
+        return len(self.public(view.source, view.common, view.round))
+
+    def _rows(self, inputs: int, common: Key, number: int) -> Tensor:
+        """Positions of the round's inputs; all parties draw the same."""
+        assert self.inputs is not None
+        order = torch.randperm(inputs, generator=common.child("round", number, "public inputs").torch())
+        return order[: self.inputs].sort().values

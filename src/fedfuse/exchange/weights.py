@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import ClassVar, Literal
 
-from fedfuse.core.messages import Task, Tensors
-from fedfuse.core.weights import Layout, Weights
+from pydantic import Field
+from torch import Tensor
+
+from fedfuse.core.messages import Update
+from fedfuse.core.randomness import Key
 from fedfuse.exchange.base import Answer, Exchange, Trained
+from fedfuse.exchange.testimony import ScoredExchange, keep
+from fedfuse.exchange.weighting import AnyTestimony, ByCertainty
+from fedfuse.runtime.source import Source
+from fedfuse.runtime.view import ServerView
 
 
 class FullWeights(Exchange):
@@ -14,8 +22,35 @@ class FullWeights(Exchange):
 
     kind: Literal["weights"] = "weights"
 
-    def begin(self, task: Task, state: Tensors, layout: Layout) -> Weights:  # noqa: ARG002
-        return task.weights
+    def answer(self, trained: Trained) -> Answer:
+        return Answer(trained.weights)
+
+
+class ScoredWeights(ScoredExchange):
+    """Full weights both ways, and once what the client's answers are worth on each public input (FedAUX)."""
+
+    kind: Literal["scored_weights"] = "scored_weights"
+    brings_testimony: ClassVar[bool] = True
+    weighting: AnyTestimony = Field(
+        default_factory=ByCertainty, description="how much each client counts as a teacher, input by input"
+    )
+
+    def answer(self, trained: Trained) -> Answer:
+        learnt = self.learnt(trained)
+        return Answer(trained.weights, self.testimony(learnt, trained), keep(learnt))
+
+    def public(self, source: Source, common: Key, number: int) -> Source:  # noqa: ARG002
+        return self.weighting.scored(source)
+
+    def shares(self, view: ServerView, updates: Sequence[Update]) -> Sequence[Tensor]:  # noqa: ARG002
+        return self.weighting.weights(updates)
+
+
+class Pooled(Exchange):
+    """One party holds everybody's examples: the centralised bound. Nothing travels, and nothing is private."""
+
+    kind: Literal["pooled"] = "pooled"
+    pools_data: ClassVar[bool] = True
 
     def answer(self, trained: Trained) -> Answer:
         return Answer(trained.weights)

@@ -53,6 +53,9 @@ class RunFolder:
     def final_weights(self, prototype: str) -> Path:
         return self.final / f"{prototype}.safetensors"
 
+    def final_client(self, client: int) -> Path:
+        return self.final / "clients" / f"{client}.safetensors"
+
     def holds_a_run(self) -> bool:
         """Whether there is anything to lose: at least one finished round."""
         return self.config.exists() and any(self.checkpoints.glob("*.safetensors"))

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 
 import torch
 
 from fedfuse.core.messages import Task, Update
 from fedfuse.core.weights import Layout
+from fedfuse.exchange.base import Shapes
 
 MOST_EXAMPLES = 10**12
 
 
-def fault(update: Update, task: Task, layout: Layout, extras: Mapping[str, tuple[int, ...]]) -> str | None:
-    """Why this answer to this task must be refused, or None if it is sound.
+@dataclass(frozen=True)
+class Due:
+    """What an answer must bring: weights of a layout, extras of these shapes, and of those about test inputs all or
+    none, because a client may have no test inputs."""
 
-    ``layout`` is that of the weights due, ``extras`` are the names and shapes due.
-    """
+    layout: Layout
+    extras: Shapes
+    exam: Shapes
+
+
+def fault(update: Update, task: Task, due: Due) -> str | None:
+    """Why this answer to this task must be refused, or None if it is sound."""
     if (update.round, update.client, update.prototype) != (task.round, task.client, task.prototype):
         return (
             f"answers round {update.round}, client {update.client}, '{update.prototype}' "
             f"instead of round {task.round}, client {task.client}, '{task.prototype}'"
         )
-    if update.weights.layout != layout:
+    if update.weights.layout != due.layout:
         return "names or shapes of its weights differ from the prototype's"
     if update.weights.flat.dtype != torch.float32:
         return f"weights are {update.weights.flat.dtype}, expected torch.float32"
@@ -30,10 +38,11 @@ def fault(update: Update, task: Task, layout: Layout, extras: Mapping[str, tuple
         return "weights are not finite"
     if not 1 <= update.examples <= MOST_EXAMPLES:
         return f"claims {update.examples} examples"
-    brought = {name: tuple(tensor.shape) for name, tensor in update.extras.items()}
-    if brought != dict(extras):
-        return f"brings extras {brought}, expected {dict(extras)}"
-    for name, tensor in update.extras.items():
+    for brought, expected in ((update.extras, [due.extras]), (update.exam, [due.exam, {}])):
+        shapes = {name: tuple(tensor.shape) for name, tensor in brought.items()}
+        if shapes not in expected:
+            return f"brings extras {shapes}, expected {dict(expected[0])}"
+    for name, tensor in (*update.extras.items(), *update.exam.items()):
         if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
             return f"extra '{name}' is not finite"
     return None

@@ -1,4 +1,4 @@
-"""A method as parts: what travels, how clients train, who counts, how weights merge, how predictions fuse."""
+"""A method as parts: its start, what travels, how clients train, who counts, how weights merge and predictions fuse."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from fedfuse.local import AnyObjective, Plain
 from fedfuse.merge import AnyMerge, Mean
 from fedfuse.runtime.part import MethodPart
 from fedfuse.screen import AnyScreen
+from fedfuse.start import AnyStart, Fresh
 
 
 class Recipe(Settings):
     """The parts of one method. A combination of published methods is a recipe too, not new code."""
 
+    start: AnyStart = Field(default_factory=Fresh, description="how the first weights come about")
     exchange: AnyExchange = Field(default_factory=FullWeights, description="what travels between clients and server")
     local: AnyObjective = Field(default_factory=Plain, description="how a client trains")
     screen: tuple[AnyScreen, ...] = Field((), description="which updates count, screen after screen")
@@ -26,23 +28,33 @@ class Recipe(Settings):
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
-        carried, wanted = self.exchange.carries_weights, self.fuse.needs_weights
-        if wanted and not carried:
-            raise ValueError(
-                f"fuse {self.fuse.kind} needs clients' weights, but exchange {self.exchange.kind} keeps them"
-            )
-        if carried and not wanted:
-            raise ValueError(f"fuse {self.fuse.kind} reads predictions, but exchange {self.exchange.kind} sends none")
-        if not carried and (self.screen or self.local.needs_weights):
+        exchange, fuse = self.exchange, self.fuse
+        if fuse.reads == "weights" and not exchange.carries_weights:
+            raise ValueError(f"fuse {fuse.kind} needs clients' weights, but exchange {exchange.kind} keeps them")
+        if fuse.reads == "predictions" and not exchange.carries_predictions:
+            raise ValueError(f"fuse {fuse.kind} reads predictions, but exchange {exchange.kind} sends none")
+        if fuse.reads_testimony and not exchange.brings_testimony:
+            raise ValueError(f"fuse.weighting testimony needs exchange scored_weights; {exchange.kind} brings none")
+        if not exchange.carries_weights and (self.screen or self.local.needs_weights):
             part = self.screen[0].kind if self.screen else self.local.kind
             raise ValueError(f"{part} needs weights that travel, but exchange {self.exchange.kind} keeps them at home")
         return self
 
     @property
+    def has_server_model(self) -> bool:
+        """Whether the server ends up with models of its own, and not only the clients."""
+        return self.exchange.carries_weights or self.fuse.reads != "nothing"
+
+    @property
     def parts(self) -> tuple[MethodPart, ...]:
-        return (self.exchange, self.local, *self.screen, self.merge, self.fuse)
+        return (self.start, self.exchange, self.local, *self.screen, self.merge, self.fuse)
 
     @property
     def needs_source(self) -> bool:
-        """Whether any part reads unlabelled inputs on the server."""
+        """Whether any part reads public inputs."""
         return any(part.needs_source for part in self.parts)
+
+    @property
+    def needs_labels(self) -> bool:
+        """Whether any part reads their true labels."""
+        return any(part.needs_labels for part in self.parts)

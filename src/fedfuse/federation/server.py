@@ -11,12 +11,13 @@ from statistics import fmean
 import torch
 from torch import Tensor
 
-from fedfuse.core.messages import Task, Tensors, Update
+from fedfuse.core.messages import EXAM, Task, Tensors, Update
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import NOTHING, Weights
+from fedfuse.exchange.base import PREDICTIONS
 from fedfuse.federation.engine import Engine
 from fedfuse.federation.events import EventLog
-from fedfuse.federation.inspection import fault
+from fedfuse.federation.inspection import Due, fault
 from fedfuse.federation.recipe import Recipe
 from fedfuse.federation.sampling import assign_prototypes, clients_per_round, sample
 from fedfuse.federation.settings import EvaluationSettings, FederationSettings
@@ -48,8 +49,22 @@ class Federation:
 
     def start(self) -> Snapshot:
         """The federation before its first round."""
-        initial = {p: self.bank.initial(p, self.key.child("initialise", p)) for p in self.bank.prototypes}
-        return Snapshot(ServerState(round=0, weights=initial))
+        view = ServerView(
+            round=0,
+            key=self.key.child("initialise"),
+            common=self.key,
+            weights={},
+            memory={},
+            clients_of=Counter(self.prototype_of()),
+            visits={},
+            bank=self.bank,
+            validation=self.validation,
+            source=self.source,
+            progress=self.log.tick,
+        )
+        with self.bank.compute.fixed_threads():
+            weights = {prototype: self.recipe.start.begin(view, prototype) for prototype in self.bank.prototypes}
+        return Snapshot(ServerState(round=0, weights=weights))
 
     def advance(self, before: Snapshot) -> Snapshot:
         """Play one round."""
@@ -58,7 +73,15 @@ class Federation:
 
     def prototype_of(self) -> list[str]:
         """The prototype that each client runs."""
+        if self.recipe.exchange.pools_data:
+            return [prototype for prototype in self.bank.prototypes if self.settings.shares.get(prototype, 1)]
         return assign_prototypes(self.bank.prototypes, self.settings.shares, self.clients)
+
+    def chosen(self, key: Key) -> list[int]:
+        """Who takes part in a round."""
+        pools = self.recipe.exchange.pools_data
+        number = self.clients if pools else clients_per_round(self.settings, self.clients)
+        return sample(self.clients, number, key)
 
 
 class _Round:
@@ -79,9 +102,10 @@ class _Round:
         updates, states = self.collect(tasks)
         screened = self.screen(updates)
         merged = self.merge(screened.counted)
-        fused = self.fuse(merged, screened.teachers)
+        fused = self.fuse(merged, screened)
         weights = {**self.before.server.weights, **fused.weights}
         self.remember("local", self.recipe.local.debrief(self.view("local"), screened.counted, weights))
+        self.remember("server", {"visits": self.visits_after(updates)})
         record = self.record(tasks, updates, screened, merged, fused, weights)
         server = ServerState(self.number, weights, self.memory, (*self.before.server.history, record))
         self.federation.log.emit("round_finished", **record.to_json())
@@ -93,9 +117,11 @@ class _Round:
         return ServerView(
             round=self.number,
             key=self.key.child(part),
+            common=federation.key,
             weights=self.before.server.weights,
             memory=self.memory.get(part, {}),
             clients_of=Counter(federation.prototype_of()),
+            visits=dict(enumerate(self.visits().tolist())),
             bank=federation.bank,
             validation=federation.validation,
             source=federation.source,
@@ -109,25 +135,32 @@ class _Round:
 
     def tasks(self) -> list[Task]:
         federation = self.federation
-        number = clients_per_round(federation.settings, federation.clients)
-        chosen = sample(federation.clients, number, self.key.child("sample"))
+        chosen = federation.chosen(self.key.child("sample"))
         federation.log.emit("round_started", round=self.number, clients=chosen)
         prototypes = federation.prototype_of()
         prototype_of = {client: prototypes[client] for client in chosen}
-        extras = self.recipe.local.brief(self.view("local"), prototype_of)
-        return [
-            Task(self.number, client, prototype, self.sent(client, prototype), extras.get(client, {}))
-            for client, prototype in prototype_of.items()
-        ]
+        parts = [self.recipe.exchange.brief(self.view("exchange"), prototype_of)]
+        parts.append(self.recipe.local.brief(self.view("local"), prototype_of))
+        extras = {c: {name: t for part in parts for name, t in part.get(c, {}).items()} for c in chosen}
+        return [self.task(client, prototype, extras[client]) for client, prototype in prototype_of.items()]
 
-    def sent(self, client: int, prototype: str) -> Weights:
-        """The weights that a client is sent; NOTHING if it goes on with its own."""
-        visits = int(self.visits()[client])
-        return self.before.server.weights[prototype] if self.recipe.exchange.sends_weights(visits) else NOTHING
+    def task(self, client: int, prototype: str, extras: Tensors) -> Task:
+        """One client's task; without weights for a client that goes on with its own."""
+        exchange, visits = self.recipe.exchange, int(self.visits()[client])
+        weights = self.before.server.weights[prototype] if exchange.sends_weights(visits) else NOTHING
+        exam = (EXAM,) if self.examines_clients() else ()
+        return Task(self.number, client, prototype, weights, extras, exchange.asks(visits) + exam)
 
     def visits(self) -> Tensor:
-        """How often each client has been heard so far."""
-        return self.memory.get("exchange", {}).get("visits", torch.zeros(self.federation.clients, dtype=torch.long))
+        """How often each client had been heard before this round."""
+        return self.before.server.memory.get("server", {}).get(
+            "visits", torch.zeros(self.federation.clients, dtype=torch.long)
+        )
+
+    def visits_after(self, updates: Sequence[Update]) -> Tensor:
+        heard = self.visits().clone()
+        heard[[update.client for update in updates]] += 1
+        return heard
 
     def collect(self, tasks: Sequence[Task]) -> tuple[list[Update], ClientStates]:
         """Sound updates in client order, whatever order they came in, and the clients' states after this round."""
@@ -141,26 +174,23 @@ class _Round:
             if reason:
                 log.emit("update_refused", round=self.number, client=update.client, reason=reason)
             else:
-                accepted[update.client] = self.recipe.exchange.open(update, self.federation.bank)
-                self.bytes_up += update.nbytes
+                accepted[update.client] = self.recipe.exchange.open(self.view("exchange"), update)
+                self.bytes_up += 0 if self.recipe.exchange.pools_data else update.nbytes
                 states[update.client] = state
                 log.emit(
                     "client_finished", round=self.number, client=update.client, prototype=update.prototype,
                     examples=update.examples, bytes_up=update.nbytes, metrics=dict(update.metrics),
                 )  # fmt: skip
             log.tick("clients", len(tasks) - len(open_tasks), len(tasks))
-        if not self.recipe.exchange.carries_weights:
-            heard = self.visits().clone()
-            heard[list(accepted)] += 1
-            self.remember("exchange", {"visits": heard})
         kept = {client: state for client, state in states.items() if state}
         return [accepted[client] for client in sorted(accepted)], kept
 
     def fault(self, update: Update, task: Task) -> str | None:
-        bank, recipe = self.federation.bank, self.recipe
-        layout = bank.layout(task.prototype) if recipe.exchange.sends_full_weights else NOTHING.layout
-        extras = recipe.exchange.reply(bank, task.prototype, self.federation.source)
-        return fault(update, task, layout, {**extras, **recipe.local.reply(bank, task.prototype)})
+        bank, exchange, view = self.federation.bank, self.recipe.exchange, self.view("exchange")
+        layout = view.weights[task.prototype].layout if exchange.sends_full_weights else NOTHING.layout
+        extras = {**exchange.reply(view, task), **self.recipe.local.reply(bank, task.prototype)}
+        exam = exchange.exam(len(self.federation.test), bank.classes) if EXAM in task.asks else {}
+        return fault(update, task, Due(layout, extras, exam))
 
     def screen(self, updates: Sequence[Update]) -> Screened:
         screened = Screened(updates, updates)
@@ -184,12 +214,17 @@ class _Round:
                 results[prototype] = settle(policy, self.view(part), prototype, merged.weights, own)
         return results
 
-    def fuse(self, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:
+    def fuse(self, merged: Mapping[str, Weights], screened: Screened) -> Fused:
+        exchange, teachers = self.recipe.exchange, screened.teachers
+        view = self.view("exchange")
         if not teachers:
             return Fused(merged, memory=self.memory.get("fuse", {}))
-        view = replace(self.view("fuse"), answers=self.recipe.exchange.combine(teachers))
-        fused = self.recipe.fuse.fuse(view, merged, teachers)
+        view = replace(view, answers=exchange.combine(view, teachers), shares=exchange.shares(view, teachers))
+        public = exchange.public(view.source, view.common, self.number) if view.source is not None else None
+        school = replace(self.view("fuse"), source=public, answers=view.answers, shares=view.shares)
+        fused = self.recipe.fuse.fuse(school, merged, teachers)
         self.remember("fuse", fused.memory)
+        self.remember("exchange", exchange.debrief(view, screened.counted))
         return fused
 
     def record(
@@ -208,19 +243,25 @@ class _Round:
             refused=tuple(sorted({t.client for t in tasks} - {u.client for u in updates})),
             screened=tuple(sorted(screened.reasons)),
             bytes_up=self.bytes_up,
-            bytes_down=sum(task.nbytes for task in tasks),
+            bytes_down=0 if self.recipe.exchange.pools_data else sum(task.nbytes for task in tasks),
             training_loss=fmean(losses) if losses else None,
             ensemble_accuracy=self.ensemble_accuracy(merged, screened.teachers),
-            prototypes={p: self.prototype_record(p, merged.get(p), fused, weights[p]) for p in weights},
+            client_accuracy={u.client: self.own_score(u).accuracy for u in updates if u.exam},
+            prototypes={
+                p: self.prototype_record(p, merged.get(p), fused, weights[p], [u for u in updates if u.prototype == p])
+                for p in weights
+            },
             seconds=round(time.perf_counter() - self.started, 3),
         )
 
     def prototype_record(
-        self, prototype: str, merged: Weights | None, fused: Fused, weights: Weights
+        self, prototype: str, merged: Weights | None, fused: Fused, weights: Weights, own: Sequence[Update]
     ) -> PrototypeRecord:
         report = fused.report.get(prototype, {})
         if not self.is_evaluated():
             return PrototypeRecord(fusion=report)
+        if not self.recipe.has_server_model:
+            return _mean_of([self.own_score(update) for update in own if update.exam])
         self.federation.log.tick("evaluate", 0, 1)
         after = self.score(prototype, weights)
         before = after if merged is None or merged.equals(weights) else self.score(prototype, merged)
@@ -234,8 +275,29 @@ class _Round:
         batch_statistics = self.federation.settings.batch_norm == "batch"
         return self.federation.test.score(self.federation.bank.lend(prototype, weights), batch_statistics)
 
+    def examines_clients(self) -> bool:
+        wanted = self.federation.evaluation.clients
+        return self.is_evaluated() and (not self.recipe.exchange.carries_weights if wanted is None else wanted)
+
+    def own_score(self, update: Update) -> Score:
+        """How good a client's own model is, by what it said about the test inputs."""
+        return self.federation.test.score_table(update.exam[PREDICTIONS])
+
     def ensemble_accuracy(self, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> float | None:
         if not teachers or not self.is_evaluated() or not self.federation.evaluation.ensemble:
             return None
+        test = self.federation.test
         ensemble = self.recipe.fuse.ensemble(self.view("fuse"), merged, teachers)
-        return self.federation.test.score_logits(ensemble).accuracy if ensemble else None
+        if ensemble:
+            return test.score_logits(ensemble).accuracy
+        examined = [update for update in teachers if update.exam]
+        answers = self.recipe.exchange.combine_exams(examined) if examined else None
+        return test.score_table(answers.log_probabilities).accuracy if answers else None
+
+
+def _mean_of(scores: Sequence[Score]) -> PrototypeRecord:
+    """What there is to say of a prototype that only clients have: the mean over this round's."""
+    if not scores:
+        return PrototypeRecord()
+    accuracy = fmean(score.accuracy for score in scores)
+    return PrototypeRecord(accuracy, fmean(score.loss for score in scores), accuracy)

@@ -39,4 +39,7 @@ class EvaluationSettings(Settings):
     every: int = Field(1, ge=1, description="rounds between evaluations; the last round is always evaluated")
     batch_size: int = Field(500, ge=1)
     target_accuracy: float | None = Field(None, gt=0, le=1, description="count the rounds until this test accuracy")
+    clients: bool | None = Field(
+        None, description="also measure clients' own models; unless said, where clients keep their models to themselves"
+    )
     ensemble: bool = Field(True, description="also measure the ensemble that a fusion imitates")

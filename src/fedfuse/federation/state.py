@@ -34,6 +34,8 @@ class RoundRecord:
     ensemble_accuracy: float | None
     prototypes: Mapping[str, PrototypeRecord]
     seconds: float
+    client_accuracy: Mapping[int, float] = field(default_factory=dict)
+    """Of the clients' own models, where they were measured."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -46,6 +48,7 @@ class RoundRecord:
                 "clients": tuple(value["clients"]),
                 "refused": tuple(value["refused"]),
                 "screened": tuple(value["screened"]),
+                "client_accuracy": {int(client): accuracy for client, accuracy in value["client_accuracy"].items()},
                 "prototypes": {name: PrototypeRecord(**record) for name, record in value["prototypes"].items()},
             }
         )

@@ -10,14 +10,22 @@ from fedfuse.federation.state import ServerState
 FORMAT = 1
 
 
-def summarise(state: ServerState, about: Mapping[str, Any], target: float | None) -> dict[str, Any]:
-    """Last, best, before and after fusion, rounds to target, bytes and seconds. ``about`` opens the record."""
+def summarise(
+    state: ServerState, about: Mapping[str, Any], target: float | None, server_models: bool = True
+) -> dict[str, Any]:
+    """Last, best, before and after fusion, rounds to target, bytes and seconds. ``about`` opens the record.
+
+    Without models on the server, a prototype's accuracy is the mean of the clients' own models.
+    """
+    clients = {client: accuracy for record in state.history for client, accuracy in record.client_accuracy.items()}
     return {
         "format": FORMAT,
         **about,
         "rounds": state.round,
         "target_accuracy": target,
-        "prototypes": {name: _prototype(state, name, target) for name in state.weights},
+        "server_models": server_models,
+        "prototypes": {name: _prototype(state, name, target, server_models) for name in state.weights},
+        "client_accuracy": {str(client): clients[client] for client in sorted(clients)},
         "bytes_up": sum(record.bytes_up for record in state.history),
         "bytes_down": sum(record.bytes_down for record in state.history),
         "updates_refused": sum(len(record.refused) for record in state.history),
@@ -25,7 +33,7 @@ def summarise(state: ServerState, about: Mapping[str, Any], target: float | None
     }
 
 
-def _prototype(state: ServerState, name: str, target: float | None) -> dict[str, Any]:
+def _prototype(state: ServerState, name: str, target: float | None, server_models: bool) -> dict[str, Any]:
     measured = [(r.round, r.prototypes[name]) for r in state.history if r.prototypes[name].accuracy is not None]
     accuracy = {number: record.accuracy or 0.0 for number, record in measured}
     best = max(accuracy, key=lambda number: (accuracy[number], -number), default=None)
@@ -41,7 +49,7 @@ def _prototype(state: ServerState, name: str, target: float | None) -> dict[str,
         "rounds_to_target": _rounds_to(accuracy, target),
         "loss_last": last.loss if last else None,
         "parameters": state.weights[name].layout.parameter_count,
-        "weights_sha256": state.weights[name].sha256(),
+        "weights_sha256": state.weights[name].sha256() if server_models else None,
     }
 
 

@@ -22,9 +22,10 @@ from fedfuse.fusion.sources import (
 )
 from fedfuse.fusion.swa import Swa
 from fedfuse.fusion.teachers import Ensemble, Teacher
+from fedfuse.fusion.true_labels import TrueLabels
 
 AnyFuse = Annotated[
-    NoFusion | EnsembleOnly | EnsembleDistillation | PredictionDistillation, Field(discriminator="kind")
+    NoFusion | EnsembleOnly | EnsembleDistillation | PredictionDistillation | TrueLabels, Field(discriminator="kind")
 ]
 
 __all__ = [
@@ -50,5 +51,6 @@ __all__ = [
     "Swa",
     "SwagMembers",
     "Teacher",
+    "TrueLabels",
     "UniformNoise",
 ]

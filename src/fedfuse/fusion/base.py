@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from torch import Tensor
 
@@ -13,6 +13,8 @@ from fedfuse.core.messages import Tensors, Update
 from fedfuse.core.weights import Weights
 from fedfuse.runtime.part import MethodPart
 from fedfuse.runtime.view import ServerView
+
+Reads = Literal["weights", "predictions", "nothing"]
 
 
 @dataclass(frozen=True)
@@ -28,8 +30,13 @@ class Fuse(MethodPart):
     """Predictions to weights."""
 
     needs_source: ClassVar[bool] = True
-    needs_weights: ClassVar[bool] = True
-    """Whether it works on clients' weights, as opposed to predictions that clients sent."""
+    reads: ClassVar[Reads] = "weights"
+    """What it needs of the clients."""
+
+    @property
+    def reads_testimony(self) -> bool:
+        """Whether clients' own words decide how much they count as teachers."""
+        return False
 
     @abstractmethod
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:

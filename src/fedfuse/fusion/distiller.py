@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,13 +15,14 @@ from torch import Tensor, nn
 from fedfuse.core.part import Settings
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
+from fedfuse.fusion.base import Fused
 from fedfuse.fusion.swa import RunningAverage, Swa
 from fedfuse.models import Classifier
 from fedfuse.runtime.batches import slices
 from fedfuse.runtime.evaluate import Evaluator
 from fedfuse.runtime.optimizers import Adam, AnyOptimizer
 from fedfuse.runtime.source import Source
-from fedfuse.runtime.view import Progress
+from fedfuse.runtime.view import Progress, ServerView
 
 
 class Distiller(Settings):
@@ -117,6 +118,23 @@ class Distilled:
         if self.validation_accuracy is not None:
             report["validation_accuracy"] = self.validation_accuracy
         return report
+
+
+def teach(view: ServerView, distiller: Distiller, begin: Mapping[str, Weights], lessons: Sequence[Lesson]) -> Fused:
+    """One student per prototype, all from the same lessons."""
+    assert view.source is not None, "checked before round 1"
+    weights, report = {}, {}
+    for prototype, start in begin.items():
+        student = view.bank.lend(prototype, start)
+        school = School(view.source, view.validation, view.key.child(prototype), view.progress)
+        report[prototype] = distiller.distil(student, lessons, school).report()
+        weights[prototype] = Weights.of(student, start.layout)
+    return Fused(weights, report)
+
+
+def remembered(source: Source, answers: Tensor, where: Tensor) -> tuple[Tensor, Tensor]:
+    """A lesson from a table of answers about the source."""
+    return source.inputs(where), answers[where]
 
 
 class _Best:

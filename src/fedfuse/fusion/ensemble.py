@@ -27,8 +27,13 @@ class EnsembleFuse(Fuse):
     weighting: TeacherWeighting = Field(
         "uniform",
         description="weights of the clients as teachers: uniform; examples: by data size (FedED w0); validation: by "
-        "accuracy on the validation split (FedDF's code). Other members weigh as the mean of their clients",
+        "accuracy on the validation split (FedDF's code); testimony: input by input, by what clients said of "
+        "themselves (FedAUX; needs exchange scored_weights). Other members weigh as the mean of their clients",
     )
+
+    @property
+    def reads_testimony(self) -> bool:
+        return self.weighting == "testimony"
 
     def check(self, setting: Setting) -> None:
         if self.weighting == "validation" and not setting.has_validation:
@@ -38,8 +43,9 @@ class EnsembleFuse(Fuse):
 
     def ensemble(
         self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]
-    ) -> Callable[[Tensor], Tensor]:
-        return self._ensemble(view, merged, teachers).log_probabilities
+    ) -> Callable[[Tensor], Tensor] | None:
+        """Unless it is weighted input by input, and so has nothing to say about other inputs."""
+        return None if self.weighting == "testimony" else self._ensemble(view, merged, teachers).log_probabilities
 
     def _ensemble(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Ensemble:
         trust = client_weights(self.weighting, view, teachers)

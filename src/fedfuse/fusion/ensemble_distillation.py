@@ -14,17 +14,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import Literal
+from typing import Literal, Self
 
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor
 
 from fedfuse.core.messages import Update
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.fusion.base import Fused
-from fedfuse.fusion.distiller import Distiller, Lesson, School
+from fedfuse.fusion.distiller import Distiller, Lesson, remembered, teach
 from fedfuse.fusion.ensemble import EnsembleFuse
 from fedfuse.fusion.teachers import Ensemble
 from fedfuse.runtime.batches import endless_batches
@@ -47,20 +47,19 @@ class EnsembleDistillation(EnsembleFuse):
     )
     distiller: Distiller = Field(default_factory=Distiller)
 
+    @model_validator(mode="after")
+    def _testimony_is_about_fixed_inputs(self) -> Self:
+        if self.weighting == "testimony" and self.views == "augmented":
+            raise ValueError("clients testify about the public inputs as they are; set views to fixed or student")
+        return self
+
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:
         assert view.source is not None, "checked before round 1"
         if self.distiller.budget(len(view.source)) == 0:
             return Fused(merged)
         lessons = self._lessons(view, view.source, self._ensemble(view, merged, teachers))
-        weights, report = {}, {}
-        for prototype in merged:
-            begin = merged[prototype] if self.start == "average" else view.weights[prototype]
-            student = view.bank.lend(prototype, begin)
-            school = School(view.source, view.validation, view.key.child(prototype), view.progress)
-            distilled = self.distiller.distil(student, lessons, school)
-            weights[prototype] = Weights.of(student, begin.layout)
-            report[prototype] = distilled.report()
-        return Fused(weights, report)
+        begin = merged if self.start == "average" else {prototype: view.weights[prototype] for prototype in merged}
+        return teach(view, self.distiller, begin, lessons)
 
     def _lessons(self, view: ServerView, source: Source, ensemble: Ensemble) -> list[Lesson]:
         """One plan of mini-batches for all students, so that teachers answer once for all of them."""
@@ -72,7 +71,7 @@ class EnsembleDistillation(EnsembleFuse):
         answers = self._sharpen(ensemble.predict(source, torch.cat(plan).unique(), view.progress))
         if self.views == "student":
             return [partial(_student_augmented, source, answers, *step) for step in zip(plan, keys, strict=True)]
-        return [partial(_remembered, source, answers, where) for where in plan]
+        return [partial(remembered, source, answers, where) for where in plan]
 
     def _fresh(self, source: Source, ensemble: Ensemble, where: Tensor, key: Key) -> tuple[Tensor, Tensor]:
         inputs = source.augmented(where, key)
@@ -81,10 +80,6 @@ class EnsembleDistillation(EnsembleFuse):
     def _sharpen(self, log_probabilities: Tensor) -> Tensor:
         """p^s / sum p^s."""
         return log_probabilities if self.sharpening == 1 else (self.sharpening * log_probabilities).log_softmax(dim=1)
-
-
-def _remembered(source: Source, answers: Tensor, where: Tensor) -> tuple[Tensor, Tensor]:
-    return source.inputs(where), answers[where]
 
 
 def _student_augmented(source: Source, answers: Tensor, where: Tensor, key: Key) -> tuple[Tensor, Tensor]:

@@ -10,7 +10,6 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean
 from typing import Annotated, Literal
 
 import numpy as np
@@ -23,6 +22,7 @@ from fedfuse.core.part import Part
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights, mean
 from fedfuse.fusion.teachers import Teacher
+from fedfuse.fusion.weighting import Trust
 
 
 @dataclass(frozen=True)
@@ -36,15 +36,15 @@ class Staff:
     merged: Mapping[str, Weights]
     previous: Mapping[str, Weights]
     key: Key
-    trust: Mapping[int, float] = field(default_factory=dict)
+    trust: Mapping[int, Trust] = field(default_factory=dict)
 
-    def weight(self, update: Update) -> float:
+    def weight(self, update: Update) -> Trust:
         return self.trust.get(update.client, 1.0)
 
-    def weight_of(self, prototype: str) -> float:
+    def weight_of(self, prototype: str) -> Trust:
         """What a model made of a prototype's clients counts: their mean, or everybody's if none of them teaches."""
         own = self.by_prototype().get(prototype) or self.updates
-        return fmean(self.weight(update) for update in own)
+        return sum(self.weight(update) for update in own) / len(own)
 
     def by_prototype(self) -> dict[str, list[Update]]:
         groups: dict[str, list[Update]] = {}

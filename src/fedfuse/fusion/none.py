@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from fedfuse.core.messages import Update
 from fedfuse.core.weights import Weights
-from fedfuse.fusion.base import Fuse, Fused
+from fedfuse.fusion.base import Fuse, Fused, Reads
 from fedfuse.runtime.view import ServerView
 
 
@@ -16,6 +16,7 @@ class NoFusion(Fuse):
 
     kind: Literal["none"] = "none"
     needs_source: ClassVar[bool] = False
+    reads: ClassVar[Reads] = "nothing"
 
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:  # noqa: ARG002
         return Fused(merged)

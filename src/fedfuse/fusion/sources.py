@@ -28,6 +28,8 @@ class Surroundings:
     transform: Transform
     compute: Compute
     key: Key
+    classes: int
+    reads_labels: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -50,7 +52,7 @@ class HeldOut(SourceSettings):
     def open(self, surroundings: Surroundings) -> Source:
         if not len(surroundings.public):
             raise ConfigError("source held_out needs data.public above 0: the share of examples kept for distillation")
-        return _source("held_out", surroundings.public.inputs, surroundings.transform, surroundings)
+        return _source("held_out", surroundings.public, surroundings.transform, surroundings)
 
 
 class OtherDataset(SourceSettings):
@@ -66,14 +68,14 @@ class OtherDataset(SourceSettings):
 
     def open(self, surroundings: Surroundings) -> Source:
         dataset = load(self.data, surroundings.key.child("load"))
-        inputs = dataset.train.inputs
+        examples = dataset.train
         if self.classes is not None:
             _check_classes(self.classes, dataset)
-            inputs = inputs[torch.isin(dataset.train.labels, torch.tensor(self.classes))]
-        number = min(round(self.fraction * len(inputs)), self.limit or len(inputs))
-        if number < len(inputs):
-            inputs = inputs[torch.randperm(len(inputs), generator=surroundings.key.torch())[:number]]
-        return _source(dataset.name, inputs, Transform.of(dataset, self.data), surroundings)
+            examples = examples.select(torch.isin(examples.labels, torch.tensor(self.classes)).nonzero().squeeze(1))
+        number = min(round(self.fraction * len(examples)), self.limit or len(examples))
+        if number < len(examples):
+            examples = examples.select(torch.randperm(len(examples), generator=surroundings.key.torch())[:number])
+        return _source(dataset.name, examples, Transform.of(dataset, self.data), surroundings)
 
 
 class UniformNoise(SourceSettings):
@@ -88,7 +90,7 @@ class UniformNoise(SourceSettings):
             raw = torch.randint(0, 256, shape, dtype=torch.uint8, generator=generator)
         else:
             raw = _stretched(torch.rand(shape, generator=generator), surroundings.clients.inputs)
-        return _source("uniform_noise", raw, surroundings.transform, surroundings)
+        return _source("uniform_noise", _unlabelled(raw), surroundings.transform, surroundings)
 
 
 class GaussianNoise(SourceSettings):
@@ -103,7 +105,7 @@ class GaussianNoise(SourceSettings):
         low, high = flat.amin(dim=1, keepdim=True), flat.amax(dim=1, keepdim=True)
         unit = ((flat - low) / (high - low)).reshape(noise.shape)
         raw = _stretched(unit, surroundings.clients.inputs)
-        return _source("gaussian_noise", raw, surroundings.transform, surroundings)
+        return _source("gaussian_noise", _unlabelled(raw), surroundings.transform, surroundings)
 
 
 AnySource = Annotated[HeldOut | OtherDataset | UniformNoise | GaussianNoise, Field(discriminator="kind")]
@@ -123,7 +125,12 @@ def _check_classes(classes: tuple[int, ...], dataset: Dataset) -> None:
         raise ConfigError(f"source.classes names {wrong[0]}, but {dataset.name} has classes 0 to {dataset.classes - 1}")
 
 
-def _source(name: str, raw: Tensor, transform: Transform, surroundings: Surroundings) -> Source:
+def _unlabelled(raw: Tensor) -> Examples:
+    return Examples(raw, torch.full((len(raw),), -1))
+
+
+def _source(name: str, examples: Examples, transform: Transform, surroundings: Surroundings) -> Source:
+    raw = examples.inputs
     if tuple(raw.shape[1:]) != surroundings.shape:
         raise ConfigError(
             f"source '{name}' has inputs of shape {_times(raw.shape[1:])}, but the clients' models read "
@@ -131,7 +138,17 @@ def _source(name: str, raw: Tensor, transform: Transform, surroundings: Surround
         )
     if len(raw) < 2:
         raise ConfigError(f"source '{name}' has {len(raw)} input(s); distillation needs at least 2")
-    return Source(name, raw, transform, surroundings.compute, _overlap(raw, surroundings.clients.inputs))
+    labels = _true_labels(name, examples.labels, surroundings.classes) if surroundings.reads_labels else None
+    return Source(name, raw, transform, surroundings.compute, _overlap(raw, surroundings.clients.inputs), labels)
+
+
+def _true_labels(name: str, labels: Tensor, classes: int) -> Tensor:
+    if not bool(((labels >= 0) & (labels < classes)).all()):
+        raise ConfigError(
+            f"this method reads the true labels of the public inputs, but source '{name}' has none of the task's "
+            f"{classes} classes; use source held_out"
+        )
+    return labels
 
 
 def _overlap(raw: Tensor, clients: Tensor) -> int:

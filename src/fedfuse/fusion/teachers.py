@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from fedfuse.core.weights import Weights
+from fedfuse.fusion.weighting import Trust
 from fedfuse.runtime.bank import TEACHER, ModelBank
 from fedfuse.runtime.evaluate import evaluation_mode
 from fedfuse.runtime.source import PREDICTION_BATCH, Source
@@ -23,11 +24,11 @@ Target = Literal["mean_logits", "mean_probabilities"]
 
 @dataclass(frozen=True)
 class Teacher:
-    """One model of the ensemble, and how much it counts beside the others (any positive scale)."""
+    """One model of the ensemble, and how much it counts beside the others (any scale, the sum positive)."""
 
     prototype: str
     weights: Weights
-    weight: float = 1.0
+    weight: Trust = 1.0
 
 
 @dataclass(frozen=True)
@@ -39,13 +40,15 @@ class Ensemble:
     target: Target
 
     @cached_property
-    def coefficients(self) -> tuple[float, ...]:
+    def coefficients(self) -> tuple[Trust, ...]:
         """The weights scaled to a mean of 1, so that equal ones are exactly 1 and leave a plain mean, bit for bit."""
         total = sum(teacher.weight for teacher in self.teachers)
+        if isinstance(total, Tensor):
+            total = total.clamp_min(1e-12)  # a class that no teacher has anything to say about
         return tuple(teacher.weight * len(self.teachers) / total for teacher in self.teachers)
 
     def log_probabilities(self, inputs: Tensor) -> Tensor:
-        """The ensemble's prediction for a batch of inputs."""
+        """The ensemble's prediction for a batch of any inputs, where every teacher counts the same everywhere."""
         total: Tensor | None = None
         for teacher, coefficient in zip(self.teachers, self.coefficients, strict=True):
             with self._asked(teacher) as model:
@@ -64,7 +67,8 @@ class Ensemble:
             progress("teachers", done, len(self.teachers))
             with self._asked(teacher) as model:
                 for where in indices.split(PREDICTION_BATCH):
-                    totals[where] += coefficient * self._share(model(source.inputs(where)))
+                    factor = coefficient[where] if isinstance(coefficient, Tensor) else coefficient
+                    totals[where] += factor * self._share(model(source.inputs(where)))
         progress("teachers", len(self.teachers), len(self.teachers))
         return self._combine(totals)
 

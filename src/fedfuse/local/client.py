@@ -6,15 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fedfuse.core.errors import DataError
-from fedfuse.core.messages import Task, Tensors, Update
+from fedfuse.core.messages import EXAM, Task, Tensors, Update
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.data import Examples, Transform
-from fedfuse.exchange import Exchange, Trained
+from fedfuse.exchange import Exchange, Party, Trained
+from fedfuse.exchange.base import PREDICTIONS
 from fedfuse.local.loop import train
 from fedfuse.local.objective import Objective, Visit
 from fedfuse.local.settings import TrainingSettings
 from fedfuse.runtime.bank import ModelBank
+from fedfuse.runtime.predict import logits_on
 from fedfuse.runtime.source import Source
 
 
@@ -22,7 +24,8 @@ from fedfuse.runtime.source import Source
 class Clients:
     """The clients that one process can play: their examples and the resident models they train.
 
-    ``holdings`` gives each client's examples on demand; on a real node there is just its own.
+    ``holdings`` gives each client's examples on demand; on a real node there is just its own. ``exam`` are the test
+    inputs, for measuring clients' own models where they can be had.
     """
 
     holdings: Mapping[int, Examples]
@@ -31,6 +34,7 @@ class Clients:
     objective: Objective
     exchange: Exchange
     source: Source | None
+    exam: Source | None
     training: TrainingSettings
     rounds: int
     key: Key
@@ -48,17 +52,21 @@ class Clients:
 
     def _train(self, task: Task, state: Tensors) -> tuple[Update, Tensors]:
         examples = self.holdings[task.client]
-        layout = self.bank.layout(task.prototype)
-        begin = self.exchange.begin(task, state, layout)
+        begin = self.exchange.begin(task, state, self.bank.layout(task.prototype))
         model = self.bank.lend(task.prototype, begin)
         key = self.key.child("round", task.round, "client", task.client)
+        exam = self.exam if EXAM in task.asks else None
+        party = Party(task, model, examples, self.transform, self.bank, self.source, exam, state, key, self.key)
+        self.exchange.study(party)
+        began = Weights.of(model, begin.layout)
         rate = self.training.rate(task.round, self.rounds)
         visit = Visit(task, model, examples, self.training, rate, state, self.bank, key)
         hooks = self.objective.begin(visit)
-        done = train(visit, hooks, self.transform, self.bank.compute)
-        weights = Weights.of(model, layout)
-        trained = Trained(task, model, weights, examples, self.transform, self.bank, self.source, state, key)
+        with self.exchange.training(party):
+            done = train(visit, hooks, self.transform, self.bank.compute, self.exchange.companion(party))
+        trained = Trained(**vars(party), began=began, weights=Weights.of(model, begin.layout))
         answer = self.exchange.answer(trained)
+        said = {} if exam is None else {PREDICTIONS: logits_on(exam, model), **answer.exam}
         update = Update(
             round=task.round,
             client=task.client,
@@ -67,6 +75,7 @@ class Clients:
             examples=len(examples),
             extras={**hooks.extras(), **answer.extras},
             metrics={"loss": done.loss, "steps": done.steps},
+            exam=said,
         )
         return update, {**hooks.state(), **answer.state}
 

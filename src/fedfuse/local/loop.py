@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import Tensor, nn
 
 from fedfuse.data import Transform
 from fedfuse.local.objective import Batch, Hooks, Visit
@@ -23,8 +24,10 @@ class Trained:
     loss: float
 
 
-def train(visit: Visit, hooks: Hooks, transform: Transform, compute: Compute) -> Trained:
-    """Run the visit's epochs on its model, calling the hooks at their moments."""
+def train(
+    visit: Visit, hooks: Hooks, transform: Transform, compute: Compute, companion: Callable[[], Tensor] | None = None
+) -> Trained:
+    """Run the visit's epochs on its model, calling the hooks at their moments; ``companion`` is a further loss."""
     model, examples = visit.model, visit.examples
     feed = Feed(examples, transform, compute)
     training = visit.training
@@ -42,6 +45,8 @@ def train(visit: Visit, hooks: Hooks, transform: Transform, compute: Compute) ->
                 penalty = hooks.penalty(batch, features, logits)
                 if penalty is not None:
                     loss = loss + penalty
+                if companion is not None:
+                    loss = loss + companion()
                 optimizer.zero_grad()
                 loss.backward()
                 hooks.on_gradient()

@@ -1,6 +1,12 @@
 """Published methods as recipes, one file each."""
 
 from fedfuse.methods.base import Method
+from fedfuse.methods.centralised import CENTRALISED
+from fedfuse.methods.cfd import CFD
+from fedfuse.methods.cronus import CRONUS
+from fedfuse.methods.ds_fl import DS_FL
+from fedfuse.methods.fd import FD
+from fedfuse.methods.fedaux import FEDAUX
 from fedfuse.methods.fedavg import FEDAVG
 from fedfuse.methods.fedavgm import FEDAVGM
 from fedfuse.methods.fedbe import FEDBE, FEDBE_AS_CODED
@@ -12,10 +18,13 @@ from fedfuse.methods.fedgen import FEDGEN
 from fedfuse.methods.fedgkd import FEDGKD
 from fedfuse.methods.fedgkd_plus import FEDGKD_PLUS
 from fedfuse.methods.fedgkd_vote import FEDGKD_VOTE
+from fedfuse.methods.fedmd import FEDMD
 from fedfuse.methods.fedprox import FEDPROX
+from fedfuse.methods.local_only import LOCAL_ONLY
 from fedfuse.methods.moon import MOON
 from fedfuse.methods.one_ensemble import ONE_ENSEMBLE
 from fedfuse.methods.scaffold import SCAFFOLD
+from fedfuse.methods.true_labels import TRUE_LABELS
 from fedfuse.methods.v_distillation import V_DISTILLATION
 
 METHODS: dict[str, Method] = {
@@ -41,6 +50,15 @@ METHODS: dict[str, Method] = {
         FEDED_W0,
         FEDED_W1,
         FEDED_W2,
+        FEDAUX,
+        FD,
+        FEDMD,
+        DS_FL,
+        CRONUS,
+        CFD,
+        LOCAL_ONLY,
+        CENTRALISED,
+        TRUE_LABELS,
     )
 }
 

@@ -20,10 +20,13 @@ class Setting:
 
 
 class MethodPart(Part):
-    """A local objective, a screen, a merge or a fusion."""
+    """A start, an exchange, a local objective, a screen, a merge or a fusion."""
 
     needs_source: ClassVar[bool] = False
     """Whether it reads unlabelled inputs on the server."""
+
+    needs_labels: ClassVar[bool] = False
+    """Whether it reads the true labels of those inputs, which only a bound or a labelled public set allows."""
 
     def check(self, setting: Setting) -> None:
         """Raise a ConfigError with the reason if this part cannot work in this setting."""

@@ -1,8 +1,8 @@
-"""Distillation inputs once they are in memory. Labels are not here, so no method can read them."""
+"""Distillation inputs once they are in memory. Labels are not here, so that no method can read them by mistake."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -17,7 +17,7 @@ PREDICTION_BATCH = 500
 
 @dataclass(frozen=True)
 class Source:
-    """Unlabelled inputs with their own normalisation, addressed by index."""
+    """Public inputs with their own normalisation, addressed by index."""
 
     name: str
     raw: Tensor
@@ -25,6 +25,8 @@ class Source:
     compute: Compute
     overlap: int = 0
     """How many of these inputs also lie in a client's data (exact copies)."""
+    labels: Tensor | None = None
+    """Not there unless a part of the method says that it reads them."""
 
     def __len__(self) -> int:
         return len(self.raw)
@@ -36,6 +38,11 @@ class Source:
     def augmented(self, indices: Tensor, key: Key) -> Tensor:
         """A fresh augmented view of the inputs at these positions."""
         return self.compute.inputs(self.transform(self.transform.augment(self.raw[indices], key.torch())))
+
+    def part(self, indices: Tensor) -> Source:
+        """Only the inputs at these positions."""
+        labels = None if self.labels is None else self.labels[indices]
+        return replace(self, raw=self.raw[indices], labels=labels)
 
     def all_indices(self) -> Tensor:
         return torch.arange(len(self))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torch import Tensor
@@ -19,22 +19,39 @@ Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
+class Answers:
+    """The clients' predictions for a set of inputs, put together; probabilities need not sum to one (FedED's w1)."""
+
+    outputs: Tensor
+    are_logits: bool
+
+    @property
+    def log_probabilities(self) -> Tensor:
+        return self.outputs.log_softmax(dim=1) if self.are_logits else self.outputs.clamp_min(1e-12).log()
+
+
+@dataclass(frozen=True)
 class ServerView:
     """Read-only surroundings of one part in one round.
 
     ``weights`` are the prototypes as they were broadcast this round, ``clients_of`` says how many clients of the whole
-    federation run each of them (N of the papers, sampled or not). ``memory`` is what this part returned last round
-    (empty before the first); it is part of the checkpoint, and nothing else survives a round.
+    federation run each of them (N of the papers, sampled or not), ``visits`` how often each client was heard before.
+    ``memory`` is what this part returned last round (empty before the first); it is part of the checkpoint, and nothing
+    else survives a round. ``key`` is this part's own in this round, ``common`` the one that all parties share.
     """
 
     round: int
     key: Key
+    common: Key
     weights: Mapping[str, Weights]
     memory: Tensors
     clients_of: Mapping[str, int]
+    visits: Mapping[int, int]
     bank: ModelBank
     validation: Evaluator | None
     source: Source | None
-    answers: Tensor | None = None
-    """The clients' predictions on the source, put together, where predictions are what clients send."""
+    answers: Answers | None = None
+    """Where predictions are what clients send."""
+    shares: Sequence[Tensor] = ()
+    """How much each client's predictions count on the source, where clients testified to it."""
     progress: Progress = field(default=lambda _what, _done, _total: None)

@@ -1,0 +1,37 @@
+"""Exchanges in which a client's model never leaves it.
+
+The server sends a prototype's weights at a client's first visit only; from then on the client goes on with its own.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from fedfuse.core.messages import Task, Tensors
+from fedfuse.core.weights import NOTHING, Layout, Weights
+from fedfuse.exchange.base import Answer, Exchange, Trained
+
+MODEL = "exchange/model"
+"""Where a client's state has its model."""
+
+
+class KeptModel(Exchange):
+    """The base of exchanges without weights."""
+
+    carries_weights: ClassVar[bool] = False
+    sends_full_weights: ClassVar[bool] = False
+
+    def begin(self, task: Task, state: Tensors, layout: Layout) -> Weights:
+        return Weights(state[MODEL], layout) if MODEL in state else task.weights
+
+    def sends_weights(self, visits: int) -> bool:
+        return visits == 0
+
+
+class NoExchange(KeptModel):
+    """Nothing travels but what the local objective sends; with the plain one, clients learn alone."""
+
+    kind: Literal["nothing"] = "nothing"
+
+    def answer(self, trained: Trained) -> Answer:
+        return Answer(NOTHING, state={MODEL: trained.weights.flat})

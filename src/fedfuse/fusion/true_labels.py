@@ -1,0 +1,53 @@
+"""Training on the public inputs' true labels: what a perfect ensemble would teach (a row of FedBE's Table 2).
+
+A bound to compare with, not a method: it reads labels that the server is taken not to have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import islice
+from typing import ClassVar, Literal
+
+import torch.nn.functional as F
+from pydantic import Field
+
+from fedfuse.core.messages import Update
+from fedfuse.core.randomness import Key
+from fedfuse.core.weights import Weights
+from fedfuse.fusion.base import Fuse, Fused, Reads
+from fedfuse.fusion.distiller import Distiller, Lesson, remembered, teach
+from fedfuse.runtime.bank import ModelBank
+from fedfuse.runtime.batches import endless_batches
+from fedfuse.runtime.source import Source
+from fedfuse.runtime.view import ServerView
+
+
+class TrueLabels(Fuse):
+    """Train one student per prototype on the public inputs and their true labels."""
+
+    kind: Literal["true_labels"] = "true_labels"
+    needs_labels: ClassVar[bool] = True
+    reads: ClassVar[Reads] = "weights"
+    start: Literal["average", "previous"] = Field("average", description="weights a student starts from")
+    distiller: Distiller = Field(default_factory=lambda: Distiller(loss="hard"))
+
+    def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:  # noqa: ARG002
+        assert view.source is not None, "checked before round 1"
+        lessons = label_lessons(view.source, self.distiller, view.bank, view.key)
+        begin = merged if self.start == "average" else {prototype: view.weights[prototype] for prototype in merged}
+        return teach(view, self.distiller, begin, lessons)
+
+    def ensemble(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> None:  # noqa: ARG002
+        return None
+
+
+def label_lessons(source: Source, distiller: Distiller, bank: ModelBank, key: Key) -> list[Lesson]:
+    """Mini-batches of inputs with certainty about their true class."""
+    assert source.labels is not None, "checked before round 1"
+    target = F.one_hot(source.labels, bank.classes).float().clamp_min(1e-12).log().to(bank.compute.device)
+    batches = islice(
+        endless_batches(len(source), distiller.batch_size, key.child("batches")), distiller.budget(len(source))
+    )
+    return [partial(remembered, source, target, where) for where in batches]

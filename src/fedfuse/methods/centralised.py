@@ -1,0 +1,20 @@
+"""Centralised: one party trains on the union of all clients' examples. The bound that federations try to reach.
+
+A round is as many passes over the union as a client makes over its own examples (``training.epochs``).
+"""
+
+from fedfuse.exchange import Pooled
+from fedfuse.federation import Recipe
+from fedfuse.local import Plain
+from fedfuse.methods.base import Method
+
+CENTRALISED = Method(
+    name="centralised",
+    title="Centralised",
+    citation="a bound",
+    summary="train on the union of all clients' examples, which nobody may do",
+    exchanges="nothing: the examples themselves are in one place",
+    server_keeps="weights, everybody's examples",
+    mixes_architectures=False,
+    recipe=Recipe(exchange=Pooled(), local=Plain()),
+)

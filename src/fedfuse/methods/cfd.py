@@ -1,0 +1,36 @@
+"""CFD: compressed federated distillation. Soft labels of few bits up, the student's own down.
+
+Sattler, Marban, Rischke and Samek, CFD: Communication-Efficient Federated Distillation via Soft-Label Quantization and
+Delta Coding, 2021.
+
+    client:  copy <- distil the server's soft labels;   model <- train(copy, own examples);   send Q_up(p(model, x_j))
+    server:  student <- distil the mean of Q_up(p_k);   send Q_down(p(student, x_j))
+
+Q_b is written out in exchange/soft_labels.py; with one bit it is the most probable class. Delta coding of successive
+rounds is not part of it here.
+"""
+
+from fedfuse.exchange import Digest, Predictions, Uniform
+from fedfuse.federation import Recipe
+from fedfuse.fusion import Distiller, PredictionDistillation
+from fedfuse.local import Plain
+from fedfuse.methods.base import Method
+
+CFD = Method(
+    name="cfd",
+    title="CFD",
+    citation="Sattler et al., 2021",
+    summary="distil the clients' most probable classes on public inputs; the student's answers start the clients",
+    exchanges="initial weights down once; one class per public input up, eight bits per probability down",
+    server_keeps="student, public inputs",
+    client_keeps="a copy of the student that it distilled itself",
+    recipe=Recipe(
+        exchange=Predictions(
+            weighting=Uniform(), bits_up=1, bits_down=8, digest=Digest(of="student", epochs=5, keep="digested")
+        ),
+        local=Plain(),
+        fuse=PredictionDistillation(
+            start="previous", distiller=Distiller(steps=2000, batch_size=128, schedule="constant", keep="last")
+        ),
+    ),
+)

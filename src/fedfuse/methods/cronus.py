@@ -1,0 +1,29 @@
+"""Cronus: a robust mean of the clients' predictions, learnt by every client together with its own examples.
+
+Chang, Shejwalkar, Shokri and Houmansadr, Cronus: Robust and Heterogeneous Collaborative Learning with Black-Box
+Knowledge Transfer, 2019.
+
+    consensus z_j = robust mean of the clients' p_k(x_j) (exchange/weighting/agreement.py)
+    client:  minimise F_k(w) + mean_j KL( z_j || p(w, x_j) )
+
+The first round, without a consensus, is the paper's initialisation phase. The server has no model.
+"""
+
+from fedfuse.exchange import ByAgreement, Digest, Predictions
+from fedfuse.federation import Recipe
+from fedfuse.local import Plain
+from fedfuse.methods.base import Method
+
+CRONUS = Method(
+    name="cronus",
+    title="Cronus",
+    citation="Chang et al., 2019",
+    summary="clients learn a robust mean of all predictions on public inputs along with their own examples",
+    exchanges="initial weights down once; predictions on the public inputs up and down",
+    server_keeps="public inputs, the last consensus",
+    client_keeps="its model",
+    recipe=Recipe(
+        exchange=Predictions(weighting=ByAgreement(), digest=Digest(when="along", batch_size=64)),
+        local=Plain(),
+    ),
+)

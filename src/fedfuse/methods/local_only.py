@@ -1,0 +1,18 @@
+"""Local only: every client learns alone. The bound below which a federation is not worth its trouble."""
+
+from fedfuse.exchange import NoExchange
+from fedfuse.federation import Recipe
+from fedfuse.local import Plain
+from fedfuse.methods.base import Method
+
+LOCAL_ONLY = Method(
+    name="local-only",
+    title="Local only",
+    citation="a bound",
+    summary="every client trains alone; accuracies are means over the clients' own models",
+    exchanges="initial weights down once",
+    server_keeps="nothing",
+    client_keeps="its model",
+    mixes_architectures=False,
+    recipe=Recipe(exchange=NoExchange(), local=Plain()),
+)

@@ -1,0 +1,21 @@
+"""True labels: FedAvg, then training on the public inputs and their true labels, as a perfect ensemble would teach.
+
+The last row of FedBE's Table 2 (Chen and Chao, 2021): what distillation could gain at most from these public inputs.
+"""
+
+from fedfuse.federation import Recipe
+from fedfuse.fusion import Distiller, TrueLabels
+from fedfuse.local import Plain
+from fedfuse.merge import Mean
+from fedfuse.methods.base import Method
+
+TRUE_LABELS = Method(
+    name="true-labels",
+    title="True labels",
+    citation="a bound; Chen and Chao, ICLR 2021, Table 2",
+    summary="average, then train on the public inputs' true labels in the place of distillation",
+    exchanges="weights down, weights up",
+    server_keeps="weights, public inputs and their labels",
+    mixes_architectures=False,
+    recipe=Recipe(local=Plain(), merge=Mean(), fuse=TrueLabels(distiller=Distiller(loss="hard"))),
+)

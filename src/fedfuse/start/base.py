@@ -1,0 +1,21 @@
+"""What a start is: a prototype's first weights, made by the server."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from fedfuse.core.weights import Weights
+from fedfuse.runtime.part import MethodPart
+from fedfuse.runtime.view import ServerView
+
+
+class Start(MethodPart):
+    """Public inputs to weights, once, before round 1."""
+
+    @abstractmethod
+    def begin(self, view: ServerView, prototype: str) -> Weights:
+        """The weights that round 1 broadcasts; ``view`` is that of round 0, without weights or memory."""
+
+    def fresh(self, view: ServerView, prototype: str) -> Weights:
+        """Random weights, the same ones whatever comes after them."""
+        return view.bank.initial(prototype, view.key.child(prototype))

@@ -1,0 +1,18 @@
+"""Random weights, as nearly every method begins."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fedfuse.core.weights import Weights
+from fedfuse.runtime.view import ServerView
+from fedfuse.start.base import Start
+
+
+class Fresh(Start):
+    """The architecture's own random initialisation."""
+
+    kind: Literal["fresh"] = "fresh"
+
+    def begin(self, view: ServerView, prototype: str) -> Weights:
+        return self.fresh(view, prototype)

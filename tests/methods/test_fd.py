@@ -1,0 +1,30 @@
+"""FD: mean logits per label and nothing else travel; they reach the loss."""
+
+from __future__ import annotations
+
+import torch
+
+from fedfuse.methods import METHODS
+from tests.helpers import CLASSES, make_federation, make_recipe, played
+
+
+def test_bytes_are_those_of_the_paper():
+    """4 K^2 down; 4 (K^2 + K) up, because sums and counts travel instead of their quotients."""
+    federation = make_federation(recipe=METHODS["fd"].recipe)
+    history = played(federation, 3).server.history
+    size = 4 * federation.bank.layout("mlp").size
+    assert [r.bytes_up for r in history] == [4 * 4 * (CLASSES**2 + CLASSES)] * 3
+    assert [r.bytes_down for r in history] == [4 * size, 4 * 4 * CLASSES**2, 4 * 4 * CLASSES**2]
+
+
+def test_without_its_term_clients_learn_alone():
+    models = {}
+    for name, local in (("fd", METHODS["fd"].recipe.local), ("alone", METHODS["local-only"].recipe.local)):
+        recipe = make_recipe(exchange=METHODS["fd"].recipe.exchange, start=METHODS["fd"].recipe.start, local=local)
+        models[name] = played(make_federation(recipe=recipe), 2).clients
+    off = METHODS["fd"].recipe.local.model_copy(update={"coefficient": 0.0})
+    recipe = make_recipe(exchange=METHODS["fd"].recipe.exchange, start=METHODS["fd"].recipe.start, local=off)
+    without = played(make_federation(recipe=recipe), 2).clients
+    for client in range(4):
+        assert torch.equal(without[client]["exchange/model"], models["alone"][client]["exchange/model"])
+        assert not torch.equal(models["fd"][client]["exchange/model"], models["alone"][client]["exchange/model"])
