@@ -158,7 +158,7 @@ class _Round:
 
     def fault(self, update: Update, task: Task) -> str | None:
         bank, recipe = self.federation.bank, self.recipe
-        layout = bank.layout(task.prototype) if recipe.exchange.sends_full_weights else NOTHING.layout
+        layout = task.weights.layout if recipe.exchange.sends_full_weights else NOTHING.layout
         extras = recipe.exchange.reply(bank, task.prototype, self.federation.source)
         return fault(update, task, layout, {**extras, **recipe.local.reply(bank, task.prototype)})
 

@@ -56,7 +56,7 @@ class Clients:
         visit = Visit(task, model, examples, self.training, rate, state, self.bank, key)
         hooks = self.objective.begin(visit)
         done = train(visit, hooks, self.transform, self.bank.compute)
-        weights = Weights.of(model, layout)
+        weights = Weights.of(model, begin.layout)
         trained = Trained(task, model, weights, examples, self.transform, self.bank, self.source, state, key)
         answer = self.exchange.answer(trained)
         update = Update(
