@@ -66,7 +66,7 @@ def test_another_network_is_refused(other):
 def test_layers_that_do_not_fit_each_other_are_refused():
     model = create(Mlp(hidden=(4, 5)), SHAPE, 3, Key(0))
     wrong = {**dict(Layout.of(model).parameters), "layers.1.weight": (9, 64), "layers.1.bias": (9,)}
-    with pytest.raises(ConfigError, match="the 4 inputs of layers[.]3 are not the 9 neurons"):
+    with pytest.raises(ConfigError, match=r"the 4 inputs of layers\.3 are not the 9 neurons"):
         fitted(model, Layout(tuple(wrong.items()), ()))
 
 
