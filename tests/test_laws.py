@@ -129,15 +129,22 @@ def test_is_not_fedavg(finished, name):
         assert final(finished(tiny_config(name, federation=rounds))) != final(plain)
 
 
-PRODUCT = list(
-    itertools.product(
+def is_refused(local, merge):
+    """A client cannot go on with what it remembers of a network whose layers had other widths."""
+    return merge.changes_widths and local.remembers_weights
+
+
+PRODUCT = [
+    parts
+    for parts in itertools.product(
         kinds(AnyObjective),
         [None, *kinds(AnyScreen)],
         kinds(AnyMerge),
         [f for f in kinds(AnyFuse) if f.reads != "predictions"],
         ["average", "last"],
     )
-)
+    if not is_refused(parts[0], parts[2])
+]
 
 
 @pytest.mark.parametrize("parts", PRODUCT, ids=lambda parts: "-".join(getattr(p, "__name__", str(p)) for p in parts))
@@ -150,6 +157,16 @@ def test_every_combination_of_parts_runs(tmp_path, parts):
     result = Experiment(config).run(tmp_path / "run")
     assert len(result.history) == 2
     assert result.summary["updates_refused"] == 0
+
+
+REFUSED = [pair for pair in itertools.product(kinds(AnyObjective), kinds(AnyMerge)) if is_refused(*pair)]
+
+
+@pytest.mark.parametrize(("local", "merge"), REFUSED, ids=lambda part: part.__name__)
+def test_what_is_not_in_the_product_is_refused(local, merge):
+    method = tiny_method("fedavg", local={"kind": kind_of(local)}, merge={"kind": kind_of(merge)})
+    with pytest.raises(ConfigError, match=f"local {kind_of(local)} remembers weights or features of the widths before"):
+        tiny_config(method)
 
 
 CARRIERS = [exchange for exchange in kinds(AnyExchange) if exchange.carries_weights]

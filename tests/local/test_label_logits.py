@@ -153,7 +153,7 @@ class TestSums:
             counts[label] += 1
         extras = hooks.extras()
         assert len(seen) == 18 * TRAINING.epochs
-        assert torch.equal(extras["label_counts"], counts)
+        assert torch.equal(extras["logit_counts"], counts)
         torch.testing.assert_close(extras["logit_sums"], sums, rtol=1e-4, atol=1e-4)
         assert not extras["logit_sums"].requires_grad
 
@@ -161,7 +161,7 @@ class TestSums:
         labels = torch.arange(18) % 2
         _, hooks = trained(LabelLogits(), visit_of(labels=labels))
         extras = hooks.extras()
-        assert extras["label_counts"].tolist() == [19.0, 19.0, 1.0]
+        assert extras["logit_counts"].tolist() == [19.0, 19.0, 1.0]
         means = class_means(extras)
         torch.testing.assert_close(means[:2], extras["logit_sums"][:2] / 19)
         assert means[2].isnan().all()
@@ -172,7 +172,7 @@ class TestSums:
         kept = {name: tensor.clone() for name, tensor in state.items()}
         _, again = trained(LabelLogits(), visit_of(state=state))
         torch.testing.assert_close(again.extras()["logit_sums"], 2 * kept["logit_sums"], rtol=1e-4, atol=1e-4)
-        assert torch.equal(again.extras()["label_counts"], 2 * kept["label_counts"] - 1)
+        assert torch.equal(again.extras()["logit_counts"], 2 * kept["logit_counts"] - 1)
         assert all(torch.equal(state[name], kept[name]) for name in kept), "the old state is a value, not a place"
 
     def test_or_start_afresh(self):
@@ -191,7 +191,7 @@ class TestSums:
         clients.work(Task(1, 1, "net", make_weights(bank, "net", 1)), {})
         again, _ = clients.work(task, {})
         assert all(torch.equal(alone.extras[name], again.extras[name]) for name in alone.extras)
-        assert alone.extras["label_counts"].sum() == 9 * TRAINING.epochs + CLASSES
+        assert alone.extras["logit_counts"].sum() == 9 * TRAINING.epochs + CLASSES
 
 
 BANK = make_bank()
@@ -202,7 +202,7 @@ def update_of(client, *rows):
     """A client whose mean logits are ``rows``; None is a label without examples."""
     sums = torch.tensor([[0.0] * CLASSES if row is None else [4 * x for x in row] for row in rows])
     counts = torch.tensor([1.0 if row is None else 4.0 for row in rows])
-    return make_update(WEIGHTS, client, extras={"logit_sums": sums, "label_counts": counts})
+    return make_update(WEIGHTS, client, extras={"logit_sums": sums, "logit_counts": counts})
 
 
 A, B, C = (1.0, 2.0, 3.0), (3.0, 2.0, 7.0), (-4.0, 0.0, 6.0)

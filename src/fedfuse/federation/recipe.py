@@ -38,7 +38,21 @@ class Recipe(Settings):
         if not exchange.carries_weights and (self.screen or self.local.needs_weights):
             part = self.screen[0].kind if self.screen else self.local.kind
             raise ValueError(f"{part} needs weights that travel, but exchange {self.exchange.kind} keeps them at home")
+        if self.merge.changes_widths:
+            self._widths_may_change()
         return self
+
+    def _widths_may_change(self) -> None:
+        if not self.exchange.sends_full_weights:
+            raise ValueError(
+                f"merge {self.merge.kind} changes the widths of layers, which exchange {self.exchange.kind} takes as "
+                "fixed; use exchange weights"
+            )
+        if self.local.remembers_weights:
+            raise ValueError(
+                f"merge {self.merge.kind} changes the widths of layers, but local {self.local.kind} remembers weights "
+                "or features of the widths before; use another merge or another local objective"
+            )
 
     @property
     def has_server_model(self) -> bool:

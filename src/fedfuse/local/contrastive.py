@@ -27,6 +27,7 @@ class Contrastive(Objective):
 
     kind: Literal["contrastive"] = "contrastive"
     needs_weights: ClassVar[bool] = True
+    remembers_weights: ClassVar[bool] = True
     strength: float = Field(1.0, ge=0, description="mu: weight of the contrastive term; the paper took 5 for CIFAR-10")
     temperature: float = Field(0.5, gt=0, description="tau: divides the cosines")
 

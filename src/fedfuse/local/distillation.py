@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
@@ -27,6 +27,7 @@ class BufferedDistillation(Objective):
     """
 
     kind: str
+    remembers_weights: ClassVar[bool] = True
     buffer: int = Field(5, ge=1, description="M: how many global models teach, the current one included")
     loss: Literal["kl", "mse"] = Field("kl", description="kl: of the predictions; mse: of the logits, FedGKD Table 9")
     temperature: float = Field(1.0, gt=0, description="of teacher and student inside kl, which is scaled by its square")

@@ -38,6 +38,7 @@ class Generative(Objective):
 
     kind: Literal["generative"] = "generative"
     needs_weights: ClassVar[bool] = True
+    remembers_weights: ClassVar[bool] = True
     classification_weight: float = Field(
         1.0,
         ge=0,

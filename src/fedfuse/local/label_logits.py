@@ -22,7 +22,7 @@ from fedfuse.local.objective import Batch, Hooks, Objective, Visit
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.view import ServerView
 
-TARGETS, SUMS, COUNTS = "label_logits", "logit_sums", "label_counts"
+TARGETS, SUMS, COUNTS = "label_logits", "logit_sums", "logit_counts"
 
 
 class LabelLogits(Objective):

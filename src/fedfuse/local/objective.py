@@ -72,6 +72,8 @@ class Objective(MethodPart):
 
     needs_weights: ClassVar[bool] = False
     """Whether it relies on the weights that server and clients exchange in every round."""
+    remembers_weights: ClassVar[bool] = False
+    """Whether what it keeps from round to round has the size of the model, or of its features."""
 
     @abstractmethod
     def begin(self, visit: Visit) -> Hooks:

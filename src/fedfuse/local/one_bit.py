@@ -8,7 +8,7 @@ worker process and leaked from client to client.)
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -22,6 +22,7 @@ class OneBit(Objective):
     """Cross-entropy on weights that have one bit each (two values per filter), norm layers excepted."""
 
     kind: Literal["one_bit"] = "one_bit"
+    remembers_weights: ClassVar[bool] = True
 
     def begin(self, visit: Visit) -> Hooks:
         hooks = _OneBitHooks(visit)

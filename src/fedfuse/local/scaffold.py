@@ -31,6 +31,7 @@ class ControlVariates(Objective):
 
     kind: Literal["control_variates"] = "control_variates"
     needs_weights: ClassVar[bool] = True
+    remembers_weights: ClassVar[bool] = True
 
     def check(self, setting: Setting) -> None:
         if not isinstance(setting.optimizer, Sgd):

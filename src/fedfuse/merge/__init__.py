@@ -6,9 +6,10 @@ from pydantic import Field
 
 from fedfuse.merge.base import Merge, Merged
 from fedfuse.merge.batch_norm import BatchNormPolicy, settle
+from fedfuse.merge.matched import Matched
 from fedfuse.merge.mean import Mean
 from fedfuse.merge.momentum import Momentum
 
-AnyMerge = Annotated[Mean | Momentum, Field(discriminator="kind")]
+AnyMerge = Annotated[Mean | Momentum | Matched, Field(discriminator="kind")]
 
-__all__ = ["AnyMerge", "BatchNormPolicy", "Mean", "Merge", "Merged", "Momentum", "settle"]
+__all__ = ["AnyMerge", "BatchNormPolicy", "Matched", "Mean", "Merge", "Merged", "Momentum", "settle"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -28,6 +28,8 @@ class Merged:
 class Merge(MethodPart):
     """Weights to weights, inside one prototype; ``view.memory`` is this prototype's own."""
 
+    changes_widths: ClassVar[bool] = False
+    """Whether the merged network's layers may have other widths than the clients'."""
     weighting: Weighting = Field("examples", description="examples: n_k / sum n_j as printed; uniform: 1/m")
 
     @abstractmethod

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 from safetensors import SafetensorError
+from torch import Tensor
 
-from fedfuse.core.errors import DataError
+from fedfuse.core.errors import ConfigError, DataError
 from fedfuse.core.randomness import Key
 from fedfuse.core.tensor_files import read_safetensors, write_safetensors
-from fedfuse.core.weights import Weights
+from fedfuse.core.weights import Layout, Weights
 from fedfuse.models import AnyArchitecture, Architecture, Classifier, create
+from fedfuse.models.widths import fitted
 
 
 def save_model(
@@ -30,5 +33,18 @@ def load_model(path: str | Path) -> Classifier:
     except (SafetensorError, OSError, ValidationError, KeyError, TypeError) as error:
         raise DataError(f"{path} is not a model saved by fedfuse: {error}") from None
     model = create(architecture, tuple(about["input_shape"]), about["classes"], Key(0))
+    try:
+        model = fitted(model, _layout_of(tensors, like=Layout.of(model)))
+    except (ConfigError, ValueError, KeyError) as error:
+        raise DataError(f"{path} does not hold the weights of a {architecture.arch}: {error}") from None
     model.load_state_dict(tensors, strict=False)
     return model.eval()
+
+
+def _layout_of(tensors: Mapping[str, Tensor], like: Layout) -> Layout:
+    """The layout with the shapes that were saved, which differ from the architecture's in widths perhaps."""
+
+    def shaped(rows: Sequence[tuple[str, tuple[int, ...]]]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        return tuple((name, tuple(tensors[name].shape)) for name, _ in rows)
+
+    return Layout(shaped(like.parameters), shaped(like.buffers))

@@ -1,4 +1,8 @@
-"""One resident model per prototype and role; weights are swapped in place instead of rebuilding networks."""
+"""One resident model per prototype and role; weights are swapped in place instead of rebuilding networks.
+
+Weights may be wider or narrower than their architecture's own (matched averaging lets layers grow). They get a resident
+of their widths, and the newest one of each prototype and role is kept.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +14,12 @@ import torch
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Layout, Weights
 from fedfuse.models import Architecture, Classifier, create
+from fedfuse.models.widths import fitted
 from fedfuse.runtime.compute import Compute
 
 STUDENT, TEACHER = "student", "teacher"
 """Roles: residents of one prototype that are in use at the same time, such as a student and the teacher it asks."""
+RESIDENT = Key(0, ("resident",))
 
 
 class ModelBank:
@@ -31,6 +37,7 @@ class ModelBank:
         self.classes = classes
         self.compute = compute
         self._residents: dict[tuple[str, str], Classifier] = {}
+        self._resized: dict[tuple[str, str], tuple[Layout, Classifier]] = {}
         self._layouts: dict[str, Layout] = {}
 
     @property
@@ -42,25 +49,38 @@ class ModelBank:
         return Weights.of(self._create(prototype, key))
 
     def layout(self, prototype: str) -> Layout:
+        """That of the architecture's own widths."""
         if prototype not in self._layouts:
             self._layouts[prototype] = Layout.of(self._resident(prototype, STUDENT))
         return self._layouts[prototype]
 
     def network(self, prototype: str) -> Classifier:
-        """The resident network whatever weights it holds, to ask about its structure."""
+        """The resident network of the architecture's own widths, whatever it holds, to ask about its structure."""
         return self._resident(prototype, STUDENT)
 
     def lend(self, prototype: str, weights: Weights, role: str = STUDENT) -> Classifier:
         """The resident network holding ``weights``; valid until the same prototype and role is lent again."""
-        model = self._resident(prototype, role)
+        own = self.layout(prototype)
+        if weights.layout is own or weights.layout == own:
+            model = self._resident(prototype, role)
+        else:
+            model = self._resident_of(prototype, role, weights.layout)
         weights.load_into(model)
         return model
 
     def _resident(self, prototype: str, role: str) -> Classifier:
         if (prototype, role) not in self._residents:
-            model = self._create(prototype, Key(0, ("resident",)))
+            model = self._create(prototype, RESIDENT)
             self._residents[prototype, role] = cast(Classifier, self.compute.place(model))
         return self._residents[prototype, role]
+
+    def _resident_of(self, prototype: str, role: str, layout: Layout) -> Classifier:
+        kept = self._resized.get((prototype, role))
+        if kept is None or (kept[0] is not layout and kept[0] != layout):
+            with torch.inference_mode(False):
+                model = fitted(self._create(prototype, RESIDENT), layout)
+            kept = self._resized[prototype, role] = (layout, cast(Classifier, self.compute.place(model)))
+        return kept[1]
 
     def _create(self, prototype: str, key: Key) -> Classifier:
         with torch.inference_mode(False):  # a resident outlives the evaluation that may have asked for it first
