@@ -50,7 +50,7 @@ class RunResult:
     def model(self, prototype: str | None = None) -> Classifier:
         """The final model of a prototype, ready for inference; the only one if there is one."""
         name = prototype or next(iter(self.summary["prototypes"]))
-        return load_model(self.folder.final_weights(name))
+        return load_model(self.folder.final_weights(name), trust_own_code=True)  # this run has called it already
 
 
 class Experiment:

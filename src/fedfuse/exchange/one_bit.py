@@ -18,14 +18,14 @@ from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.core.weights import NOTHING, Layout, Weights
 from fedfuse.exchange.base import Answer, Exchange, Trained
 from fedfuse.runtime.bank import ModelBank
-from fedfuse.runtime.binary import groups, norm_parameters, quantise
+from fedfuse.runtime.binary import BinaryPart, groups, norm_parameters, quantise
 from fedfuse.runtime.source import Source
 
 BITS, VALUES, EXACT = "bits", "values", "exact"
 
 
-class OneBitUpload(Exchange):
-    """Clients receive full weights and send one bit for each."""
+class OneBitUpload(BinaryPart, Exchange):
+    """Clients receive full weights and send one bit for each; other prototypes' clients send all bits."""
 
     kind: Literal["one_bit"] = "one_bit"
     sends_full_weights: ClassVar[bool] = False
@@ -34,25 +34,31 @@ class OneBitUpload(Exchange):
         return task.weights
 
     def answer(self, trained: Trained) -> Answer:
-        return Answer(NOTHING, pack(trained.weights, norm_parameters(trained.model)))
+        return Answer(NOTHING, pack(trained.weights, self._exact(trained.bank, trained.task.prototype)))
 
     def reply(self, bank: ModelBank, prototype: str, source: Source | None) -> Mapping[str, tuple[int, ...]]:  # noqa: ARG002
-        layout, exact = bank.layout(prototype), norm_parameters(bank.network(prototype))
+        layout, exact = bank.layout(prototype), self._exact(bank, prototype)
         binary = [shape for name, shape in layout.parameters if name not in exact]
         weights = sum(int(np.prod(shape)) for shape in binary)
         rows = sum(shape[0] if len(shape) == 4 else 1 for shape in binary)
         return {BITS: ((weights + 7) // 8,), VALUES: (rows, 2), EXACT: (layout.size - weights,)}
 
     def open(self, update: Update, bank: ModelBank) -> Update:
-        exact = norm_parameters(bank.network(update.prototype))
+        exact = self._exact(bank, update.prototype)
         weights = unpack(update.extras, bank.layout(update.prototype), exact)
         rest = {name: tensor for name, tensor in update.extras.items() if name not in (BITS, VALUES, EXACT)}
         return replace(update, weights=weights, extras=rest)
 
+    def _exact(self, bank: ModelBank, prototype: str) -> frozenset[str]:
+        """Names of the parameters that travel as they are."""
+        if self.binarises(prototype):
+            return norm_parameters(bank.network(prototype))
+        return frozenset(name for name, _ in bank.layout(prototype).parameters)
+
 
 def pack(weights: Weights, exact: frozenset[str]) -> dict[str, Tensor]:
     """Bits in the layout's order, (low, high) per group, and everything that stays exact."""
-    bits, values, rest = [], [], []
+    bits, values, rest = [torch.empty(0, dtype=torch.bool)], [torch.empty(0, 2)], [torch.empty(0)]
     names = {name for name, _ in weights.layout.parameters} - exact
     for name in weights:
         if name in names:
@@ -65,11 +71,7 @@ def pack(weights: Weights, exact: frozenset[str]) -> dict[str, Tensor]:
         else:
             rest.append(weights[name].reshape(-1))
     packed = np.packbits(torch.cat(bits).numpy())
-    return {
-        BITS: torch.from_numpy(packed),
-        VALUES: torch.cat(values),
-        EXACT: torch.cat(rest) if rest else torch.empty(0),
-    }
+    return {BITS: torch.from_numpy(packed), VALUES: torch.cat(values), EXACT: torch.cat(rest)}
 
 
 def unpack(packed: Tensors, layout: Layout, exact: frozenset[str]) -> Weights:
