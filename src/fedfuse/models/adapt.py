@@ -8,7 +8,6 @@ evaluation mode, ``classifier(features(x))`` equals what the network returned be
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -45,10 +44,11 @@ def adapt(network: nn.Module, input_shape: tuple[int, ...], classes: int, name: 
     The network itself is left alone: it may be one that the caller keeps and gives away again.
     """
     network = copy.deepcopy(network).eval()
+    _check_types(network, name)
     probe = torch.rand(PROBE, *input_shape, generator=Key(0).torch())
     places = [(f"{_NETWORK}.classifier", True)] if _has_parts(network) else []
     places += [(place, False) for place in _last_linear(network, probe, classes, name)]
-    _check_tensors(network, name)
+    _check_lazy(network, name)
     expected = {training: _checked_answer(network, probe, training, classes, name) for training in (False, True)}
     if isinstance(network, Classifier):
         return network.train()
@@ -111,8 +111,8 @@ def _checked_answer(network: nn.Module, probe: Tensor, training: bool, classes: 
         logits = _answer(asked, probe, name)
     if not isinstance(logits, Tensor):
         raise ConfigError(
-            f"{name} returns a {type(logits).__name__}, but should return a tensor of logits, or an object with one "
-            "as its 'logits'"
+            f"{name} returns a value of type {type(logits).__name__}, but should return a tensor of logits, "
+            "or an object with one as its 'logits'"
         )
     if logits.shape != (PROBE, classes):
         raise ConfigError(
@@ -144,14 +144,18 @@ def _same_dropout() -> Any:
     return Key(0, ("probe",)).default_generator()
 
 
-def _check_tensors(network: nn.Module, name: str) -> None:
-    for where, tensor in _tensors(network):
-        if nn.parameter.is_lazy(tensor):
-            raise ConfigError(f"{name} has a lazy parameter '{where}' that its forward pass does not reach; remove it")
+def _check_types(network: nn.Module, name: str) -> None:
+    for where, tensor in (*network.named_parameters(), *network.named_buffers()):
         if tensor.is_floating_point() and tensor.dtype != torch.float32:
             raise ConfigError(
                 f"{name} has '{where}' of type {tensor.dtype}, but should be float32; call .float() on it"
             )
+
+
+def _check_lazy(network: nn.Module, name: str) -> None:
+    for where, parameter in network.named_parameters():
+        if nn.parameter.is_lazy(parameter):
+            raise ConfigError(f"{name} has a lazy parameter '{where}' that its forward pass does not reach; remove it")
 
 
 def _check_counters(before: nn.Module, after: nn.Module, name: str) -> None:
@@ -163,8 +167,3 @@ def _check_counters(before: nn.Module, after: nn.Module, name: str) -> None:
                 f"{name} changes its integer buffer '{where}' in training, which clients do not exchange; "
                 "make it a floating one"
             )
-
-
-def _tensors(network: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    yield from network.named_parameters()
-    yield from network.named_buffers()

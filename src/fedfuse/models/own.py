@@ -47,7 +47,9 @@ class Own(Architecture):
         with _working_folder_importable():
             network = self._call(name, input_shape, classes)
         if not isinstance(network, nn.Module):
-            raise ConfigError(f"{name} returned a {type(network).__name__}, but should return a torch.nn.Module")
+            raise ConfigError(
+                f"{name} returned a value of type {type(network).__name__}, but should return a torch.nn.Module"
+            )
         return adapt(network, input_shape, classes, name)
 
     def _call(self, name: str, input_shape: tuple[int, ...], classes: int) -> Any:
