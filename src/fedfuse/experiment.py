@@ -53,7 +53,7 @@ class RunResult:
     def model(self, prototype: str | None = None) -> Classifier:
         """The final model of a prototype, ready for inference; the only one if there is one."""
         name = prototype or next(iter(self.summary["prototypes"]))
-        return load_model(self.folder.final_weights(name))
+        return load_model(self.folder.final_weights(name), trust_own_code=True)  # this run has called it already
 
     def client_model(self, client: int) -> Classifier:
         """A client's own final model, where a method leaves none on the server."""

@@ -5,14 +5,26 @@ from __future__ import annotations
 import pytest
 import torch
 
+from fedfuse.core.errors import ConfigError
 from fedfuse.core.messages import Task
 from fedfuse.core.randomness import Key
-from fedfuse.core.weights import Weights
+from fedfuse.core.weights import Layout, Weights
 from fedfuse.exchange.one_bit import OneBitUpload, pack, unpack
+from fedfuse.experiment import Experiment
 from fedfuse.federation import Recipe
 from fedfuse.models import ResNet, create
 from fedfuse.runtime.binary import norm_parameters, quantise
-from tests.helpers import TinyNorm, make_bank, make_federation, make_view, make_weights, played
+from tests.helpers import (
+    TinyNorm,
+    events_of,
+    make_bank,
+    make_federation,
+    make_view,
+    make_weights,
+    played,
+    tiny_config,
+    tiny_method,
+)  # fmt: skip
 
 RESNET = create(ResNet(arch="resnet8"), (3, 32, 32), 10, Key(0))
 
@@ -84,6 +96,69 @@ def test_the_ledger_counts_what_is_packed(local):
     assert due == {"bits": ((4 * 6 + 6 + 6 * 3 + 3 + 7) // 8,), "values": (4, 2), "exact": (2 * 6 + 2 * 6,)}
     assert record.bytes_up == 4 * (due["bits"][0] + 4 * 8 + 4 * 24)
     assert record.bytes_down == 4 * 4 * bank.layout("mlp").size
+
+
+def mixed_recipe(*prototypes):
+    part = {"kind": "one_bit", "prototypes": prototypes}
+    return Recipe.model_validate({"exchange": part, "local": part})
+
+
+def test_prototypes_that_are_not_named_are_those_of_fedavg():
+    """The named prototype as if all were binary, the other one as if none were, bit for bit."""
+    architectures = {"bit": TinyNorm(), "full": TinyNorm(width=5)}
+    mixed, binary, plain = (
+        played(make_federation(bank=make_bank(**architectures), recipe=recipe), 2).server
+        for recipe in (mixed_recipe("bit"), mixed_recipe("bit", "full"), Recipe())
+    )
+    assert mixed.weights["bit"].equals(binary.weights["bit"])
+    assert mixed.weights["full"].equals(plain.weights["full"])
+    assert not mixed.weights["bit"].equals(plain.weights["bit"])
+
+
+def test_prototypes_that_are_not_named_cost_their_full_size():
+    bank = make_bank(bit=TinyNorm(), full=TinyNorm(width=5))
+    upload = OneBitUpload(prototypes=("bit",))
+    view = make_view(bank, {name: make_weights(bank, name, 0) for name in ("bit", "full")})
+    bit, full = (Task(1, 0, name, view.weights[name]) for name in ("bit", "full"))
+    assert upload.reply(view, bit) == OneBitUpload().reply(view, bit)
+    due = upload.reply(view, full)
+    assert due == {"bits": (0,), "values": (0, 2), "exact": (bank.layout("full").size,)}
+    (record,) = played(make_federation(bank=bank, recipe=mixed_recipe("bit")), 1).server.history
+    bits = upload.reply(view, bit)
+    packed = bits["bits"][0] + 4 * 2 * bits["values"][0] + 4 * bits["exact"][0]
+    assert record.bytes_up == 2 * packed + 2 * 4 * bank.layout("full").size
+
+
+@pytest.mark.parametrize("part", ["local", "exchange"])
+def test_one_bit_prototypes_must_exist(part, out):
+    config = tiny_config(tiny_method("fedavg", **{part: {"kind": "one_bit", "prototypes": ["mpl"]}}))
+    with pytest.raises(ConfigError, match=r"one_bit prototypes: unknown model 'mpl' \(did you mean 'mlp'\?\)"):
+        Experiment(config).run(out)
+
+
+@pytest.mark.usefixtures("without_pictures")
+def test_a_one_bit_resnet_among_others_in_full_precision(out):
+    """FedDF fuses ResNet-20, ResNet-32, ShuffleNetV2 and a 1-bit ResNet-8 of very few channels."""
+    part = {"kind": "one_bit", "prototypes": ["bit"]}
+    config = tiny_config(
+        tiny_method("feddf-one-bit", local=part, exchange=part),
+        data={"name": "digits", "validation": 0.1, "public": 0.1},
+        partition={"kind": "iid", "clients": 4},
+        models={
+            "resnet20": {"arch": "resnet20", "width": 2},
+            "resnet32": {"arch": "resnet32", "width": 2},
+            "shufflenet": {"arch": "shufflenetv2", "width": 4, "last": 8},
+            "bit": {"arch": "resnet8", "width": 4},
+        },
+        training={"epochs": 1, "batch_size": 256},
+        federation={"rounds": 1},
+    )
+    result = Experiment(config).run(out)
+    assert result.summary["updates_refused"] == 0
+    sizes = {entry["prototype"]: entry["bytes_up"] for entry in events_of(out, "client_finished")}
+    for name in config.models:
+        weights = Layout.of(result.model(name)).size
+        assert sizes[name] < 4 * weights / 2 if name == "bit" else sizes[name] == 4 * weights
 
 
 def test_one_bit_clients_lose_nothing_on_the_way():

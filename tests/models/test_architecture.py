@@ -9,11 +9,36 @@ from pydantic import TypeAdapter, ValidationError
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
-from fedfuse.models import ARCHITECTURES, AnyArchitecture, Architecture, Cnn, CnnDeep, ConvNet, Mlp, ResNet, create
+from fedfuse.models import (
+    ARCHITECTURES,
+    AnyArchitecture,
+    Architecture,
+    Cnn,
+    CnnDeep,
+    ConvNet,
+    DeepResNet,
+    Listed,
+    Mlp,
+    ResNet,
+    Vgg9,
+    create,
+    parameter_count,
+)
+from fedfuse.runtime.compute import Compute
 
 SMALL = {"mlp": (5,), "convnet": (3, 18, 20)}
 DIGITS = (1, 8, 8)
-VARIANTS: list[Architecture] = [listed.config(arch=name) for name, listed in ARCHITECTURES.items()] + [
+
+
+def narrow(name: str, listed: Listed) -> Architecture:
+    """An architecture with its defaults, except that it is quick."""
+    width = {"width": 8} if "width" in listed.config.model_fields else {}
+    return listed.config(arch=name, **width)
+
+
+REGISTERED = [narrow(name, listed) for name, listed in ARCHITECTURES.items() if listed.has_defaults]
+VARIANTS: list[Architecture] = [
+    *REGISTERED,
     Mlp(hidden=()),
     Cnn(arch="cnn1", channels=3),
     CnnDeep(channels=(2, 3)),
@@ -21,10 +46,15 @@ VARIANTS: list[Architecture] = [listed.config(arch=name) for name, listed in ARC
     ResNet(arch="resnet8", norm="group"),
     ResNet(arch="resnet8", norm="none"),
     ResNet(arch="resnet8", norm="none", shortcut="pad", initialisation="xavier", width=5),
+    Vgg9(variant="feddf", width=2),
+    DeepResNet(arch="resnet18", width=4, stem="large", dropout=0.5),
+    DeepResNet(arch="resnet50", width=4, norm="group", channels_per_group=2),
 ]
 
 
 def shape_for(architecture: Architecture) -> tuple[int, ...]:
+    if isinstance(architecture, Vgg9) and architecture.variant == "feddf":
+        return (1, 32, 33)
     return SMALL.get(architecture.arch, DIGITS)
 
 
@@ -40,8 +70,10 @@ def test_forward_is_the_classifier_of_the_features(architecture: Architecture, t
     model = create(architecture, shape, 7, Key(0)).train(training)
     x = torch.randn(3, *shape, generator=Key(1).torch())
     with torch.no_grad():
-        features = model.features(x)
-        logits = model(x)
+        with Key(2).default_generator():
+            features = model.features(x)
+        with Key(2).default_generator():  # the same dropout
+            logits = model(x)
     assert features.shape == (3, model.feature_size)
     assert logits.shape == (3, 7)
     assert torch.isfinite(logits).all()
@@ -67,6 +99,38 @@ def test_every_parameter_gets_a_gradient(architecture: Architecture) -> None:
     model = create(architecture, shape, 3, Key(0))
     model(torch.randn(4, *shape, generator=Key(1).torch())).logsumexp(1).sum().backward()
     assert [name for name, p in model.named_parameters() if p.grad is None] == []
+
+
+@pytest.mark.parametrize("channels_last", [False, True])
+def test_a_training_step_has_the_same_bits_twice(architecture: Architecture, channels_last: bool) -> None:
+    compute = Compute(torch.device("cpu"), threads=1, channels_last=channels_last)
+    shape = shape_for(architecture)
+    x = compute.inputs(torch.randn(8, *shape, generator=Key(1).torch()))
+
+    def stepped() -> Weights:
+        model = compute.place(create(architecture, shape, 3, Key(0)))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        with Key(2).default_generator():
+            model(x).logsumexp(1).sum().backward()
+        optimizer.step()
+        return Weights.of(model)
+
+    first = stepped()
+    assert stepped().equals(first)
+    assert not first.equals(Weights.of(create(architecture, shape, 3, Key(0))))
+    assert first.flat.isfinite().all()
+
+
+@pytest.mark.parametrize("architecture", REGISTERED, ids=lambda a: a.arch)
+def test_a_projection_head_fits_on_everything(architecture: Architecture) -> None:
+    shape = shape_for(architecture)
+    plain = create(architecture, shape, 3, Key(0))
+    headed = create(architecture.model_copy(update={"projection_head": 5}), shape, 3, Key(0)).eval()
+    d = plain.feature_size
+    x = torch.randn(2, *shape, generator=Key(1).torch())
+    assert headed.features(x).shape == (2, 5)
+    assert headed(x).shape == (2, 3)
+    assert parameter_count(headed) - parameter_count(plain) == (d * d + d) + (d * 5 + 5) + (5 * 3 + 3) - (d * 3 + 3)
 
 
 def test_a_config_survives_json(architecture: Architecture) -> None:
@@ -112,6 +176,12 @@ def test_the_listing_names_exactly_what_a_config_accepts() -> None:
             (3, 0),
             "mlp cannot take inputs of shape (3, 0): it needs at least one dimension, and none of size 0",
         ),
+        (
+            Vgg9(variant="feddf"),
+            (1, 28, 28),
+            "vgg9 (feddf) cannot take inputs of shape (1, 28, 28): "
+            "it needs images (channels, height, width) of at least 32x32 pixels",
+        ),
         (Mlp(), (), "mlp cannot take inputs of shape (): it needs at least one dimension, and none of size 0"),
     ],
 )
@@ -123,7 +193,9 @@ def test_wrong_inputs_are_refused_in_one_sentence(
     assert str(refusal.value) == sentence
 
 
-@pytest.mark.parametrize(("architecture", "smallest"), [(Cnn(arch="cnn1"), 4), (CnnDeep(), 4), (ConvNet(), 18)])
+@pytest.mark.parametrize(
+    ("architecture", "smallest"), [(Cnn(arch="cnn1"), 4), (CnnDeep(), 4), (ConvNet(), 18), (Vgg9(width=2), 8)]
+)
 def test_the_stated_smallest_image_is_the_smallest(architecture: Architecture, smallest: int) -> None:
     model = create(architecture, (2, smallest, smallest), 3, Key(0))
     assert model(torch.zeros(2, 2, smallest, smallest)).shape == (2, 3)
@@ -135,7 +207,7 @@ def test_the_stated_smallest_image_is_the_smallest(architecture: Architecture, s
 
 
 @pytest.mark.parametrize("side", [19, 21, 28, 33])
-@pytest.mark.parametrize("architecture", [Cnn(arch="cnn3"), CnnDeep(), ConvNet(), ResNet(arch="resnet8")])
+@pytest.mark.parametrize("architecture", [Cnn(arch="cnn3"), CnnDeep(), ConvNet(), *REGISTERED])
 def test_sides_that_do_not_divide_evenly(architecture: Architecture, side: int) -> None:
     model = create(architecture, (1, side, side + 1), 3, Key(0))
     assert model(torch.zeros(2, 1, side, side + 1)).shape == (2, 3)
@@ -155,6 +227,13 @@ def test_no_classes() -> None:
         {"arch": "convnet", "extra_layers": -1},
         {"arch": "resnet8", "width": 0},
         {"arch": "resnet9"},
+        {"arch": "resnet18", "dropout": 1.0},
+        {"arch": "resnet50", "stem": "huge"},
+        {"arch": "vgg9", "variant": "vgg"},
+        {"arch": "shufflenetv2", "width": 7},
+        {"arch": "mobilenetv2", "width": 6},
+        {"arch": "own"},
+        {"arch": "own", "callable": "module.function"},
         {"arch": "mlp", "width": 3},
     ],
 )

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from fedfuse.core.randomness import Key
 from fedfuse.models import ResNet, create
 from fedfuse.models.norm import norm
-from fedfuse.models.resnet import BasicBlock, PadShortcut
+from fedfuse.models.residual import BasicBlock, PadShortcut
 
 
 def option_a(x: Tensor, outputs: int) -> Tensor:

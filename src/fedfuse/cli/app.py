@@ -165,15 +165,21 @@ def datasets() -> None:
 def models() -> None:
     """List the architectures."""
     from fedfuse.cli.tables import table
-    from fedfuse.core.randomness import Key
-    from fedfuse.models import ARCHITECTURES, create, parameter_count
+    from fedfuse.models import ARCHITECTURES, layout_of
 
-    rows = table("arch", "what it is", "parameters", numbers=("parameters",))
+    numbers = ("parameters", "statistics")
+    rows = table("arch", "what it is", *numbers, numbers=numbers)
     for name, listed in ARCHITECTURES.items():
-        model = create(listed.config(arch=name), (3, 32, 32), 10, Key(0))
-        rows.add_row(name, listed.description, f"{parameter_count(model):,}")
+        sizes = ("-", "-")
+        if listed.has_defaults:
+            layout = layout_of(listed.config(arch=name), (3, 32, 32), 10)
+            sizes = (f"{layout.parameter_count:,}", f"{layout.size - layout.parameter_count:,}")
+        rows.add_row(name, listed.description, *sizes)
     console.print(rows)
-    console.print("Parameters are for 3x32x32 inputs, 10 classes and the defaults.", highlight=False)
+    console.print(
+        "Numbers are for 3x32x32 inputs, 10 classes and the defaults; statistics are BatchNorm's, which travel too.",
+        highlight=False,
+    )
 
 
 @app.command()

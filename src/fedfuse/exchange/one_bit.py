@@ -16,38 +16,45 @@ from torch import Tensor
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.core.weights import NOTHING, Layout, Weights
 from fedfuse.exchange.base import Answer, Exchange, Shapes, Trained
-from fedfuse.runtime.binary import groups, norm_parameters, quantise
+from fedfuse.runtime.bank import ModelBank
+from fedfuse.runtime.binary import BinaryPart, groups, norm_parameters, quantise
 from fedfuse.runtime.view import ServerView
 
 BITS, VALUES, EXACT = "bits", "values", "exact"
 
 
-class OneBitUpload(Exchange):
-    """Clients receive full weights and send one bit for each."""
+class OneBitUpload(BinaryPart, Exchange):
+    """Clients receive full weights and send one bit for each; other prototypes' clients send all bits."""
 
     kind: Literal["one_bit"] = "one_bit"
     sends_full_weights: ClassVar[bool] = False
 
     def answer(self, trained: Trained) -> Answer:
-        return Answer(NOTHING, pack(trained.weights, norm_parameters(trained.model)))
+        return Answer(NOTHING, pack(trained.weights, self._exact(trained.bank, trained.task.prototype)))
 
     def reply(self, view: ServerView, task: Task) -> Shapes:
-        layout, exact = view.weights[task.prototype].layout, norm_parameters(view.bank.network(task.prototype))
+        layout, exact = view.weights[task.prototype].layout, self._exact(view.bank, task.prototype)
         binary = [shape for name, shape in layout.parameters if name not in exact]
         weights = sum(int(np.prod(shape)) for shape in binary)
         rows = sum(shape[0] if len(shape) == 4 else 1 for shape in binary)
         return {BITS: ((weights + 7) // 8,), VALUES: (rows, 2), EXACT: (layout.size - weights,)}
 
     def open(self, view: ServerView, update: Update) -> Update:
-        exact = norm_parameters(view.bank.network(update.prototype))
+        exact = self._exact(view.bank, update.prototype)
         weights = unpack(update.extras, view.weights[update.prototype].layout, exact)
         rest = {name: tensor for name, tensor in update.extras.items() if name not in (BITS, VALUES, EXACT)}
         return replace(update, weights=weights, extras=rest)
 
+    def _exact(self, bank: ModelBank, prototype: str) -> frozenset[str]:
+        """Names of the parameters that travel as they are."""
+        if self.binarises(prototype):
+            return norm_parameters(bank.network(prototype))
+        return frozenset(name for name, _ in bank.layout(prototype).parameters)
+
 
 def pack(weights: Weights, exact: frozenset[str]) -> dict[str, Tensor]:
     """Bits in the layout's order, (low, high) per group, and everything that stays exact."""
-    bits, values, rest = [], [], []
+    bits, values, rest = [torch.empty(0, dtype=torch.bool)], [torch.empty(0, 2)], [torch.empty(0)]
     names = {name for name, _ in weights.layout.parameters} - exact
     for name in weights:
         if name in names:
@@ -60,11 +67,7 @@ def pack(weights: Weights, exact: frozenset[str]) -> dict[str, Tensor]:
         else:
             rest.append(weights[name].reshape(-1))
     packed = np.packbits(torch.cat(bits).numpy())
-    return {
-        BITS: torch.from_numpy(packed),
-        VALUES: torch.cat(values),
-        EXACT: torch.cat(rest) if rest else torch.empty(0),
-    }
+    return {BITS: torch.from_numpy(packed), VALUES: torch.cat(values), EXACT: torch.cat(rest)}
 
 
 def unpack(packed: Tensors, layout: Layout, exact: frozenset[str]) -> Weights:

@@ -15,16 +15,18 @@ from torch import Tensor
 
 from fedfuse.core.messages import Tensors
 from fedfuse.local.objective import Hooks, Objective, Visit
-from fedfuse.runtime.binary import binary_parameters, quantise
+from fedfuse.runtime.binary import BinaryPart, binary_parameters, quantise
 
 
-class OneBit(Objective):
+class OneBit(BinaryPart, Objective):
     """Cross-entropy on weights that have one bit each (two values per filter), norm layers excepted."""
 
     kind: Literal["one_bit"] = "one_bit"
     remembers_weights: ClassVar[bool] = True
 
     def begin(self, visit: Visit) -> Hooks:
+        if not self.binarises(visit.task.prototype):
+            return Hooks()
         hooks = _OneBitHooks(visit)
         hooks.on_step_end()
         return hooks

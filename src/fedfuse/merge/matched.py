@@ -29,7 +29,7 @@ from fedfuse.core.errors import ConfigError
 from fedfuse.core.messages import Update
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Layout, Weights
-from fedfuse.exchange.weighting import COUNTS
+from fedfuse.exchange.weighting.labels import COUNTS
 from fedfuse.merge.base import Merge, Merged
 from fedfuse.merge.matching import Prior, match
 from fedfuse.models.chain import Link, chain

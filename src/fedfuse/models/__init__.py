@@ -7,16 +7,23 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated
 
+import torch
 from pydantic import Field
 from torch import nn
 
+from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Layout
 from fedfuse.models.architecture import Architecture, create
 from fedfuse.models.classifier import Classifier
 from fedfuse.models.cnn import Cnn, CnnDeep
 from fedfuse.models.convnet import ConvNet
+from fedfuse.models.deep_resnet import DeepResNet
 from fedfuse.models.mlp import Mlp
+from fedfuse.models.mobilenet import MobileNetV2
+from fedfuse.models.own import Own
 from fedfuse.models.resnet import ResNet
+from fedfuse.models.shufflenet import ShuffleNetV2
+from fedfuse.models.vgg import Vgg9
 
 __all__ = [
     "ARCHITECTURES",
@@ -26,23 +33,37 @@ __all__ = [
     "Cnn",
     "CnnDeep",
     "ConvNet",
+    "DeepResNet",
     "Listed",
     "Mlp",
+    "MobileNetV2",
+    "Own",
     "ResNet",
+    "ShuffleNetV2",
+    "Vgg9",
     "create",
+    "layout_of",
     "parameter_count",
 ]
 
-AnyArchitecture = Annotated[Mlp | Cnn | CnnDeep | ConvNet | ResNet, Field(discriminator="arch")]
+AnyArchitecture = Annotated[
+    Mlp | Cnn | CnnDeep | ConvNet | Vgg9 | ResNet | DeepResNet | ShuffleNetV2 | MobileNetV2 | Own,
+    Field(discriminator="arch"),
+]
 """What the ``model`` of an experiment file may be."""
 
 
 @dataclass(frozen=True)
 class Listed:
-    """One line of ``fedfuse models``; ``config(arch=name)`` is the architecture with its defaults."""
+    """One line of ``fedfuse models``; if it has defaults, ``config(arch=name)`` is the architecture with them."""
 
     config: type[Architecture]
     description: str
+
+    @property
+    def has_defaults(self) -> bool:
+        """Whether ``arch`` is all that a config must say."""
+        return not any(field.is_required() for name, field in self.config.model_fields.items() if name != "arch")
 
 
 ARCHITECTURES: Mapping[str, Listed] = MappingProxyType(
@@ -53,11 +74,19 @@ ARCHITECTURES: Mapping[str, Listed] = MappingProxyType(
         "cnn3": Listed(Cnn, "FedED's CNN3: one 5x5 convolution (16 channels) and a linear layer"),
         "cnn_deep": Listed(CnnDeep, "FedED's EMNIST CNN3: two 5x5 convolutions (8, 16 channels) and a linear layer"),
         "convnet": Listed(ConvNet, "FedBE's ConvNet: three 3x3 convolutions and two linear layers, from 18x18 pixels"),
+        "vgg9": Listed(Vgg9, "VGG-9 of FedMA or of FedDF: 3x3 convolutions and linear layers in a row, no norm"),
         "resnet8": Listed(ResNet, "ResNet-8 of FedDF and FedGKD: one basic block per stage"),
         "resnet20": Listed(ResNet, "ResNet-20 of FedDF and FedBE: three basic blocks per stage"),
         "resnet32": Listed(ResNet, "ResNet-32 of FedDF and FedBE: five basic blocks per stage"),
         "resnet44": Listed(ResNet, "ResNet-44 of FedBE: seven basic blocks per stage"),
         "resnet56": Listed(ResNet, "ResNet-56 of FedBE: nine basic blocks per stage"),
+        "resnet18": Listed(
+            DeepResNet, "ResNet-18 with a stem for small images, or the original one of the FedED thesis"
+        ),
+        "resnet50": Listed(DeepResNet, "ResNet-50 of FedGKD (Tiny-ImageNet): bottlenecks, a stem for small images"),
+        "shufflenetv2": Listed(ShuffleNetV2, "ShuffleNetV2 of FedDF, with a stem for small images"),
+        "mobilenetv2": Listed(MobileNetV2, "MobileNetV2 of FedBE, with a stem for small images"),
+        "own": Listed(Own, "whatever network a function of yours returns"),
     }
 )
 
@@ -65,3 +94,9 @@ ARCHITECTURES: Mapping[str, Listed] = MappingProxyType(
 def parameter_count(model: nn.Module) -> int:
     """How many numbers training adjusts (P of the papers); BatchNorm's statistics are not among them."""
     return Layout.of(model).parameter_count
+
+
+def layout_of(architecture: Architecture, input_shape: tuple[int, ...], classes: int) -> Layout:
+    """Names and shapes of a model's weights, found without drawing them; not for ``own``, which has to run."""
+    with torch.device("meta"):
+        return Layout.of(create(architecture, input_shape, classes, Key(0)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Annotated
 
 from pydantic import Field
 
@@ -10,6 +11,8 @@ from fedfuse.core.errors import ConfigError
 from fedfuse.core.part import Part
 from fedfuse.core.randomness import Key
 from fedfuse.models.classifier import Classifier, ProjectedClassifier
+
+Count = Annotated[int, Field(ge=1)]
 
 
 class Architecture(Part):

@@ -13,7 +13,7 @@ from fedfuse.core.errors import ConfigError, DataError
 from fedfuse.core.randomness import Key
 from fedfuse.core.tensor_files import read_safetensors, write_safetensors
 from fedfuse.core.weights import Layout, Weights
-from fedfuse.models import AnyArchitecture, Architecture, Classifier, create
+from fedfuse.models import AnyArchitecture, Architecture, Classifier, Own, create
 from fedfuse.models.widths import fitted
 
 
@@ -25,19 +25,30 @@ def save_model(
     write_safetensors(path, weights, about)
 
 
-def load_model(path: str | Path) -> Classifier:
-    """Rebuild a saved model, in eval mode."""
+def load_model(path: str | Path, trust_own_code: bool = False) -> Classifier:
+    """Rebuild a saved model, in eval mode.
+
+    A model with ``arch: own`` is rebuilt by importing and calling what the file names. That is code of whoever wrote
+    the file, so it runs only if ``trust_own_code`` says so.
+    """
     try:
         tensors, about = read_safetensors(Path(path))
         architecture: Architecture = TypeAdapter(AnyArchitecture).validate_python(about["architecture"])
     except (SafetensorError, OSError, ValidationError, KeyError, TypeError) as error:
         raise DataError(f"{path} is not a model saved by fedfuse: {error}") from None
+    if isinstance(architecture, Own) and not trust_own_code:
+        raise DataError(
+            f"{path} is built by calling '{architecture.callable}'; if you trust the file, load it with "
+            "trust_own_code=True"
+        )
     model = create(architecture, tuple(about["input_shape"]), about["classes"], Key(0))
     try:
         model = fitted(model, _layout_of(tensors, like=Layout.of(model)))
     except (ConfigError, ValueError, KeyError) as error:
-        raise DataError(f"{path} does not hold the weights of a {architecture.arch}: {error}") from None
-    model.load_state_dict(tensors, strict=False)
+        raise DataError(
+            f"{path} does not fit the network that '{architecture.arch}' builds now; was its code changed? ({error})"
+        ) from None
+    model.load_state_dict(tensors, strict=False)  # counters are not saved
     return model.eval()
 
 

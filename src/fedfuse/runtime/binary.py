@@ -10,9 +10,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
+from fedfuse.core.errors import ConfigError, unknown
 from fedfuse.runtime.optimizers import NORM_LAYERS
+from fedfuse.runtime.part import MethodPart, Setting
+
+
+class BinaryPart(MethodPart):
+    """A part of a method for prototypes with one-bit weights; the other prototypes keep full precision."""
+
+    prototypes: tuple[str, ...] | None = Field(
+        None, min_length=1, description="the models that have one-bit weights; null means all"
+    )
+
+    def binarises(self, prototype: str) -> bool:
+        return self.prototypes is None or prototype in self.prototypes
+
+    def check(self, setting: Setting) -> None:
+        super().check(setting)
+        for name in self.prototypes or ():
+            if name not in setting.bank.prototypes:
+                raise ConfigError(f"one_bit prototypes: {unknown('model', name, setting.bank.prototypes)}")
 
 
 def norm_parameters(model: nn.Module) -> frozenset[str]:

@@ -1,0 +1,94 @@
+"""A network of one's own: a function that an experiment file names, called with what the data demand."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, JsonValue, field_validator
+from torch import nn
+
+from fedfuse.core.errors import ConfigError, unknown
+from fedfuse.models.adapt import adapt, first_line
+from fedfuse.models.architecture import Architecture
+from fedfuse.models.classifier import Classifier
+
+CLASSES_NAMES = ("classes", "num_classes", "num_labels")
+"""What functions call the number of classes."""
+
+
+class Own(Architecture):
+    """Whatever ``callable`` returns, cut into features and classifier.
+
+    The function is called by keyword: with ``input_shape`` and with the number of classes (as ``classes``,
+    ``num_classes`` or ``num_labels``) if its signature names them, and with ``arguments``, which win. Its randomness
+    must be torch's default generator, so that the experiment's seed decides the initial weights.
+    """
+
+    arch: Literal["own"] = "own"
+    callable: str = Field(description="package.module:function, importable from the working folder or installed")
+    arguments: dict[str, JsonValue] = Field(default_factory=dict, description="further keyword arguments")
+
+    @field_validator("callable")
+    @classmethod
+    def _is_an_address(cls, value: str) -> str:
+        if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", value):
+            raise ValueError(f"'{value}' should be written as package.module:function")
+        return value
+
+    def build(self, input_shape: tuple[int, ...], classes: int) -> Classifier:
+        name = f"own model '{self.callable}'"
+        with _working_folder_importable():
+            network = self._call(name, input_shape, classes)
+        if not isinstance(network, nn.Module):
+            raise ConfigError(
+                f"{name} returned a value of type {type(network).__name__}, but should return a torch.nn.Module"
+            )
+        return adapt(network, input_shape, classes, name)
+
+    def _call(self, name: str, input_shape: tuple[int, ...], classes: int) -> Any:
+        function = self._function(name)
+        offers = {"input_shape": input_shape, **dict.fromkeys(CLASSES_NAMES, classes)}
+        wanted = {key: value for key, value in offers.items() if key in _parameters(function)}
+        try:
+            return function(**{**wanted, **self.arguments})
+        except Exception as error:
+            raise ConfigError(f"{name} failed: {first_line(error)}") from error
+
+    def _function(self, name: str) -> Callable[..., Any]:
+        module_name, _, attribute = self.callable.partition(":")
+        try:
+            module = importlib.import_module(module_name)
+        except Exception as error:
+            raise ConfigError(
+                f"{name} cannot be imported from the working folder or the installed packages: {first_line(error)}"
+            ) from error
+        if not hasattr(module, attribute):
+            there = [key for key, value in vars(module).items() if getattr(value, "__module__", None) == module_name]
+            raise ConfigError(f"{name}: {unknown('function', attribute, there)}")
+        function: Callable[..., Any] = getattr(module, attribute)
+        return function
+
+
+def _parameters(function: Callable[..., Any]) -> frozenset[str]:
+    try:
+        return frozenset(inspect.signature(function).parameters)
+    except (TypeError, ValueError):  # something that cannot be called, or is not written in Python
+        return frozenset()
+
+
+@contextmanager
+def _working_folder_importable() -> Iterator[None]:
+    """As for ``python -m``; an installed command does not look there by itself."""
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        yield
+    finally:
+        sys.path.remove(here)
