@@ -117,5 +117,5 @@ def test_a_saved_network_comes_back_with_its_widths(tmp_path, narrow, wide):
 
 def test_saved_weights_of_another_network_are_refused(tmp_path):
     save_model(tmp_path / "model", ConvNet(), (3, 18, 18), 3, weights_of(Mlp()))
-    with pytest.raises(DataError, match="does not hold the weights of a convnet"):
+    with pytest.raises(DataError, match="does not fit the network that 'convnet' builds"):
         load_model(tmp_path / "model")

@@ -8,13 +8,14 @@ from fedfuse.exchange.base import Answer, Exchange, Party, Trained
 from fedfuse.exchange.digest import Digest
 from fedfuse.exchange.half import HalfPrecision
 from fedfuse.exchange.kept import NoExchange
+from fedfuse.exchange.layers import LayerByLayer
 from fedfuse.exchange.one_bit import OneBitUpload
 from fedfuse.exchange.predictions import Predictions
 from fedfuse.exchange.weighting import ByAgreement, ByCertainty, ByExamples, ByLabels, ByReconstruction, Uniform
 from fedfuse.exchange.weights import FullWeights, Pooled, ScoredWeights
 
 AnyExchange = Annotated[
-    FullWeights | HalfPrecision | OneBitUpload | ScoredWeights | Pooled | Predictions | NoExchange,
+    FullWeights | HalfPrecision | OneBitUpload | ScoredWeights | Pooled | LayerByLayer | Predictions | NoExchange,
     Field(discriminator="kind"),
 ]
 
@@ -30,6 +31,7 @@ __all__ = [
     "Exchange",
     "FullWeights",
     "HalfPrecision",
+    "LayerByLayer",
     "NoExchange",
     "OneBitUpload",
     "Party",

@@ -6,19 +6,21 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from torch import Tensor
 
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.core.randomness import Key
-from fedfuse.core.weights import Layout, Weights
+from fedfuse.core.weights import NOTHING, Layout, Weights
 from fedfuse.data import Examples, Transform
 from fedfuse.models import Classifier
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.part import MethodPart
 from fedfuse.runtime.source import Source
 from fedfuse.runtime.view import Answers, ServerView
+
+Carries = Literal["weights", "layer", "predictions", "nothing"]
 
 PREDICTIONS = "predictions"
 """The name under which a client's outputs travel."""
@@ -68,18 +70,16 @@ class Answer:
 class Exchange(MethodPart):
     """The two ends of the wire."""
 
-    carries_weights: ClassVar[bool] = True
-    """Whether the server ends up with the clients' weights, which merging needs."""
+    carries: ClassVar[Carries] = "weights"
+    """What the server ends up with: clients' weights, one layer of them, or what they say about public inputs."""
     sends_full_weights: ClassVar[bool] = True
-    """Whether they travel as they are, and not as something from which ``open`` makes them."""
-    carries_predictions: ClassVar[bool] = False
-    """Whether clients send what their models say about the public inputs."""
+    """Whether weights travel as they are, and not as something from which ``open`` makes them."""
     brings_testimony: ClassVar[bool] = False
     """Whether clients say, beside weights, how much they should count as teachers."""
     pools_data: ClassVar[bool] = False
     """Whether one party holds everybody's examples, so that nothing has to travel at all."""
 
-    def begin(self, task: Task, state: Tensors, layout: Layout) -> Weights:  # noqa: ARG002
+    def begin(self, task: Task, state: Tensors, bank: ModelBank) -> Weights:  # noqa: ARG002
         """The client: the weights it starts from."""
         return task.weights
 
@@ -98,11 +98,19 @@ class Exchange(MethodPart):
     def answer(self, trained: Trained) -> Answer:
         """The client: what it sends and keeps."""
 
-    def sends_weights(self, visits: int) -> bool:  # noqa: ARG002 - the default sends them always
-        """The server: whether a client that took part ``visits`` times before is sent the prototype's weights."""
+    def cohort(self, number: int, bank: ModelBank) -> int:  # noqa: ARG002
+        """The server: the round in which those who take part in round ``number`` were drawn."""
+        return number
+
+    def invited(self, view: ServerView, chosen: Mapping[int, str]) -> Mapping[int, str]:  # noqa: ARG002
+        """The server: who of the chosen clients (with their prototypes) has something to do in this round."""
+        return chosen
+
+    def sends_weights(self, view: ServerView, client: int) -> bool:  # noqa: ARG002 - the default sends them always
+        """The server: whether a client is sent its prototype's weights."""
         return True
 
-    def asks(self, visits: int) -> tuple[str, ...]:  # noqa: ARG002
+    def asks(self, view: ServerView, client: int) -> tuple[str, ...]:  # noqa: ARG002
         """The server: what a task asks for beside the usual answer, by names that ``answer`` knows."""
         return ()
 
@@ -113,6 +121,10 @@ class Exchange(MethodPart):
     def brief(self, view: ServerView, chosen: Mapping[int, str]) -> Mapping[int, Tensors]:  # noqa: ARG002
         """The server: what this round's tasks carry beside weights, by client; ``chosen`` gives their prototypes."""
         return {}
+
+    def due(self, view: ServerView, task: Task) -> Layout:
+        """The server: the layout of the weights that the answer to this task must bring."""
+        return view.weights[task.prototype].layout if self.sends_full_weights else NOTHING.layout
 
     def reply(self, view: ServerView, task: Task) -> Shapes:  # noqa: ARG002
         """The server: what the answer to this task must bring beside weights; anything else is refused."""

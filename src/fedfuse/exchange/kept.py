@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from fedfuse.core.messages import Task, Tensors
-from fedfuse.core.weights import NOTHING, Layout, Weights
-from fedfuse.exchange.base import Answer, Exchange, Trained
+from fedfuse.core.weights import NOTHING, Weights
+from fedfuse.exchange.base import Answer, Carries, Exchange, Trained
+from fedfuse.runtime.bank import ModelBank
+from fedfuse.runtime.view import ServerView
 
 MODEL = "exchange/model"
 """Where a client's state has its model."""
@@ -18,14 +20,14 @@ MODEL = "exchange/model"
 class KeptModel(Exchange):
     """The base of exchanges without weights."""
 
-    carries_weights: ClassVar[bool] = False
+    carries: ClassVar[Carries] = "nothing"
     sends_full_weights: ClassVar[bool] = False
 
-    def begin(self, task: Task, state: Tensors, layout: Layout) -> Weights:
-        return Weights(state[MODEL], layout) if MODEL in state else task.weights
+    def begin(self, task: Task, state: Tensors, bank: ModelBank) -> Weights:
+        return Weights(state[MODEL], bank.layout(task.prototype)) if MODEL in state else task.weights
 
-    def sends_weights(self, visits: int) -> bool:
-        return visits == 0
+    def sends_weights(self, view: ServerView, client: int) -> bool:
+        return not view.visits[client]
 
 
 class NoExchange(KeptModel):

@@ -20,7 +20,7 @@ from torch import Tensor
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import NOTHING
-from fedfuse.exchange.base import PREDICTIONS, Answer, Party, Shapes, Trained
+from fedfuse.exchange.base import PREDICTIONS, Answer, Carries, Party, Shapes, Trained
 from fedfuse.exchange.digest import Digest
 from fedfuse.exchange.kept import MODEL, KeptModel
 from fedfuse.exchange.soft_labels import pack, packed_size, unpack
@@ -37,7 +37,7 @@ class Predictions(KeptModel, ScoredExchange):
     """Clients send what their models say about the public inputs."""
 
     kind: Literal["predictions"] = "predictions"
-    carries_predictions: ClassVar[bool] = True
+    carries: ClassVar[Carries] = "predictions"
     output: Literal["probabilities", "logits"] = "probabilities"
     weighting: AnyWeighting = Field(default_factory=ByExamples, description="how much each client's answers count")
     inputs: int | None = Field(

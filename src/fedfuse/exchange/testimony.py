@@ -26,8 +26,8 @@ class ScoredExchange(Exchange):
     needs_source: ClassVar[bool] = True
     weighting: Weighting
 
-    def asks(self, visits: int) -> tuple[str, ...]:
-        return (TESTIMONY,) if visits == 0 else ()
+    def asks(self, view: ServerView, client: int) -> tuple[str, ...]:
+        return () if view.visits[client] else (TESTIMONY,)
 
     def brief(self, view: ServerView, chosen: Mapping[int, str]) -> Mapping[int, Tensors]:
         if not self.weighting.needs_extractor:

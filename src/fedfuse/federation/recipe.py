@@ -29,17 +29,19 @@ class Recipe(Settings):
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
         exchange, fuse = self.exchange, self.fuse
-        if fuse.reads == "weights" and not exchange.carries_weights:
+        if fuse.reads == "weights" and exchange.carries != "weights":
             raise ValueError(f"fuse {fuse.kind} needs clients' weights, but exchange {exchange.kind} keeps them")
-        if fuse.reads == "predictions" and not exchange.carries_predictions:
+        if fuse.reads == "predictions" and exchange.carries != "predictions":
             raise ValueError(f"fuse {fuse.kind} reads predictions, but exchange {exchange.kind} sends none")
         if fuse.reads_testimony and not exchange.brings_testimony:
             raise ValueError(f"fuse.weighting testimony needs exchange scored_weights; {exchange.kind} brings none")
-        if not exchange.carries_weights and (self.screen or self.local.needs_weights):
+        if exchange.carries != "weights" and (self.screen or self.local.needs_weights):
             part = self.screen[0].kind if self.screen else self.local.kind
             raise ValueError(f"{part} needs weights that travel, but exchange {self.exchange.kind} keeps them at home")
         if self.merge.changes_widths:
             self._widths_may_change()
+        elif exchange.carries == "layer":
+            raise ValueError(f"exchange {exchange.kind} sends one layer at a time, which only merge matched can join")
         return self
 
     def _widths_may_change(self) -> None:
@@ -57,7 +59,7 @@ class Recipe(Settings):
     @property
     def has_server_model(self) -> bool:
         """Whether the server ends up with models of its own, and not only the clients."""
-        return self.exchange.carries_weights or self.fuse.reads != "nothing"
+        return self.exchange.carries in ("weights", "layer") or self.fuse.reads != "nothing"
 
     @property
     def parts(self) -> tuple[MethodPart, ...]:

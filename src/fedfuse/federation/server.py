@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import fmean
 
 import torch
@@ -128,6 +129,11 @@ class _Round:
             progress=federation.log.tick,
         )
 
+    @cached_property
+    def wire(self) -> ServerView:
+        """What the exchange sees, from the first task to the last update."""
+        return self.view("exchange")
+
     def remember(self, part: str, memory: Tensors) -> None:
         self.memory.pop(part, None)
         if memory:
@@ -135,21 +141,26 @@ class _Round:
 
     def tasks(self) -> list[Task]:
         federation = self.federation
-        chosen = federation.chosen(self.key.child("sample"))
+        exchange, view, prototypes = self.recipe.exchange, self.view("exchange"), federation.prototype_of()
+        drawn = federation.chosen(
+            federation.key.child("round", exchange.cohort(self.number, federation.bank), "sample")
+        )
+        prototype_of = exchange.invited(view, {client: prototypes[client] for client in drawn})
+        chosen = list(prototype_of)
         federation.log.emit("round_started", round=self.number, clients=chosen)
-        prototypes = federation.prototype_of()
-        prototype_of = {client: prototypes[client] for client in chosen}
-        parts = [self.recipe.exchange.brief(self.view("exchange"), prototype_of)]
-        parts.append(self.recipe.local.brief(self.view("local"), prototype_of))
+        parts = [exchange.brief(view, prototype_of), self.recipe.local.brief(self.view("local"), prototype_of)]
+        for prototype in federation.bank.prototypes:
+            own = [client for client, name in prototype_of.items() if name == prototype]
+            parts.append(self.recipe.merge.brief(self.view(f"merge/{prototype}"), own))
         extras = {c: {name: t for part in parts for name, t in part.get(c, {}).items()} for c in chosen}
         return [self.task(client, prototype, extras[client]) for client, prototype in prototype_of.items()]
 
     def task(self, client: int, prototype: str, extras: Tensors) -> Task:
         """One client's task; without weights for a client that goes on with its own."""
-        exchange, visits = self.recipe.exchange, int(self.visits()[client])
-        weights = self.before.server.weights[prototype] if exchange.sends_weights(visits) else NOTHING
+        exchange, view = self.recipe.exchange, self.wire
+        weights = view.weights[prototype] if exchange.sends_weights(view, client) else NOTHING
         exam = (EXAM,) if self.examines_clients() else ()
-        return Task(self.number, client, prototype, weights, extras, exchange.asks(visits) + exam)
+        return Task(self.number, client, prototype, weights, extras, exchange.asks(view, client) + exam)
 
     def visits(self) -> Tensor:
         """How often each client had been heard before this round."""
@@ -174,7 +185,7 @@ class _Round:
             if reason:
                 log.emit("update_refused", round=self.number, client=update.client, reason=reason)
             else:
-                accepted[update.client] = self.recipe.exchange.open(self.view("exchange"), update)
+                accepted[update.client] = self.recipe.exchange.open(self.wire, update)
                 self.bytes_up += 0 if self.recipe.exchange.pools_data else update.nbytes
                 states[update.client] = state
                 log.emit(
@@ -186,11 +197,10 @@ class _Round:
         return [accepted[client] for client in sorted(accepted)], kept
 
     def fault(self, update: Update, task: Task) -> str | None:
-        bank, exchange, view = self.federation.bank, self.recipe.exchange, self.view("exchange")
-        layout = view.weights[task.prototype].layout if exchange.sends_full_weights else NOTHING.layout
+        bank, exchange, view = self.federation.bank, self.recipe.exchange, self.wire
         extras = {**exchange.reply(view, task), **self.recipe.local.reply(bank, task.prototype)}
         exam = exchange.exam(len(self.federation.test), bank.classes) if EXAM in task.asks else {}
-        return fault(update, task, Due(layout, extras, exam))
+        return fault(update, task, Due(exchange.due(view, task), extras, exam))
 
     def screen(self, updates: Sequence[Update]) -> Screened:
         screened = Screened(updates, updates)
@@ -205,7 +215,7 @@ class _Round:
         """Merged weights of the prototypes that had clients in this round; the others stay as they are."""
         results = {}
         for prototype in self.federation.bank.prototypes:
-            own = [u for u in updates if u.prototype == prototype and self.recipe.exchange.carries_weights]
+            own = [u for u in updates if u.prototype == prototype and u.weights]
             if own:
                 part = f"merge/{prototype}"
                 merged = self.recipe.merge.merge(self.view(part), prototype, own)
@@ -216,9 +226,9 @@ class _Round:
 
     def fuse(self, merged: Mapping[str, Weights], screened: Screened) -> Fused:
         exchange, teachers = self.recipe.exchange, screened.teachers
-        view = self.view("exchange")
         if not teachers:
             return Fused(merged, memory=self.memory.get("fuse", {}))
+        view = self.wire
         view = replace(view, answers=exchange.combine(view, teachers), shares=exchange.shares(view, teachers))
         public = exchange.public(view.source, view.common, self.number) if view.source is not None else None
         school = replace(self.view("fuse"), source=public, answers=view.answers, shares=view.shares)
@@ -277,7 +287,9 @@ class _Round:
 
     def examines_clients(self) -> bool:
         wanted = self.federation.evaluation.clients
-        return self.is_evaluated() and (not self.recipe.exchange.carries_weights if wanted is None else wanted)
+        return self.is_evaluated() and (
+            self.recipe.exchange.carries not in ("weights", "layer") if wanted is None else wanted
+        )
 
     def own_score(self, update: Update) -> Score:
         """How good a client's own model is, by what it said about the test inputs."""

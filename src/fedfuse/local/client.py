@@ -52,7 +52,7 @@ class Clients:
 
     def _train(self, task: Task, state: Tensors) -> tuple[Update, Tensors]:
         examples = self.holdings[task.client]
-        begin = self.exchange.begin(task, state, self.bank.layout(task.prototype))
+        begin = self.exchange.begin(task, state, self.bank)
         model = self.bank.lend(task.prototype, begin)
         key = self.key.child("round", task.round, "client", task.client)
         exam = self.exam if EXAM in task.asks else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -31,6 +31,10 @@ class Merge(MethodPart):
     changes_widths: ClassVar[bool] = False
     """Whether the merged network's layers may have other widths than the clients'."""
     weighting: Weighting = Field("examples", description="examples: n_k / sum n_j as printed; uniform: 1/m")
+
+    def brief(self, view: ServerView, clients: Sequence[int]) -> Mapping[int, Tensors]:  # noqa: ARG002
+        """What this round's tasks carry for this merge, by client; ``view.memory`` is the prototype's own."""
+        return {}
 
     @abstractmethod
     def merge(self, view: ServerView, prototype: str, updates: Sequence[Update]) -> Merged:

@@ -26,15 +26,19 @@ from pydantic import Field
 from torch import Tensor
 
 from fedfuse.core.errors import ConfigError
-from fedfuse.core.messages import Update
+from fedfuse.core.messages import Tensors, Update
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Layout, Weights
+from fedfuse.exchange.layers import ASSIGNMENT, LATEST
 from fedfuse.exchange.weighting.labels import COUNTS
 from fedfuse.merge.base import Merge, Merged
 from fedfuse.merge.matching import Prior, match
-from fedfuse.models.chain import Link, chain
+from fedfuse.models.chain import Link, carry_over, chain
 from fedfuse.runtime.part import Setting
 from fedfuse.runtime.view import ServerView
+
+JOINED = "joined/"
+"""Where the memory has the layers that were matched so far, beside the latest of them."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +92,42 @@ class Matched(Merge):
                     f"does not allow: {reason}; choose one without norm layers and shortcuts, such as mlp or convnet"
                 ) from None
 
+    def brief(self, view: ServerView, clients: Sequence[int]) -> Mapping[int, Tensors]:
+        """Layer by layer: the layer that was matched last, and where each client's neurons are in it."""
+        latest = {name: tensor for name, tensor in view.memory.items() if name.startswith(LATEST)}
+        return {c: {**latest, ASSIGNMENT: view.memory[f"{ASSIGNMENT}/{c}"]} for c in clients} if latest else {}
+
     def merge(self, view: ServerView, prototype: str, updates: Sequence[Update]) -> Merged:
-        *hidden, output = chain(view.bank.network(prototype))
+        links = chain(view.bank.network(prototype))
+        sent = [link for link in links if link.weight in updates[0].weights]
+        return self._whole(view, links, updates) if len(sent) == len(links) else self._next(view, prototype, updates)
+
+    def _next(self, view: ServerView, prototype: str, updates: Sequence[Update]) -> Merged:
+        """One layer of the clients' networks, whose inputs are in the global order already.
+
+        The prototype stays as it is until its last layer has come.
+        """
+        links, previous = chain(view.bank.network(prototype)), view.weights[prototype]
+        (link,) = [link for link in links if link.weight in updates[0].weights]
+        layers = [Layer.of(update.weights, link) for update in updates]
+        joined = {name: t for name, t in view.memory.items() if name.startswith(JOINED)} if link != links[0] else {}
+        if link == links[-1]:
+            output = output_layer(layers, self.class_shares(updates, view.bank.classes)).named(link)
+            whole = {**{name.removeprefix(JOINED): t for name, t in joined.items()}, **output}
+            return Merged(_joined(whole, previous.layout))
+        matched = self.match_layer(layers, view.key.child(link.name))
+        named = matched.layer.named(link)
+        places = zip(updates, matched.assignments, strict=True)
+        return Merged(
+            previous,
+            joined
+            | {f"{JOINED}{name}": tensor for name, tensor in named.items()}
+            | {f"{LATEST}{name}": tensor for name, tensor in named.items()}
+            | {f"{ASSIGNMENT}/{update.client}": assignment.to(torch.int32) for update, assignment in places},
+        )
+
+    def _whole(self, view: ServerView, links: Sequence[Link], updates: Sequence[Update]) -> Merged:
+        *hidden, output = links
         tensors: dict[str, Tensor] = {}
         before: MatchedLayer | None = None
         for link in hidden:
@@ -118,17 +156,6 @@ class Matched(Merge):
         counts = torch.stack([u.extras[COUNTS].double() for u in updates])
         total = counts.sum(dim=0)
         return torch.where(total > 0, counts / total, plain)
-
-
-def carry_over(weight: Tensor, assignment: Tensor, width: int, block: int) -> Tensor:
-    """A client's weight of the next layer, its inputs in the order of the ``width`` global neurons before it.
-
-    ``block`` inputs belong to each neuron; those of a neuron that the client has not are zero.
-    """
-    parts = weight.reshape(len(weight), -1, block, *weight.shape[2:])
-    carried = parts.new_zeros(len(parts), width, *parts.shape[2:])
-    carried[:, assignment] = parts
-    return carried.reshape(len(weight), -1, *weight.shape[2:])
 
 
 def output_layer(layers: Sequence[Layer], shares: Tensor) -> Layer:

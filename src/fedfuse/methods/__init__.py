@@ -18,6 +18,7 @@ from fedfuse.methods.fedgen import FEDGEN
 from fedfuse.methods.fedgkd import FEDGKD
 from fedfuse.methods.fedgkd_plus import FEDGKD_PLUS
 from fedfuse.methods.fedgkd_vote import FEDGKD_VOTE
+from fedfuse.methods.fedma import FEDMA
 from fedfuse.methods.fedmd import FEDMD
 from fedfuse.methods.fedprox import FEDPROX
 from fedfuse.methods.local_only import LOCAL_ONLY
@@ -40,6 +41,7 @@ METHODS: dict[str, Method] = {
         FEDGKD_VOTE,
         FEDGKD_PLUS,
         SCAFFOLD,
+        FEDMA,
         FEDDF,
         FEDDF_AS_CODED,
         FEDDF_ONE_BIT,

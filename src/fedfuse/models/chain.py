@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from torch import nn
+from torch import Tensor, nn
 
 from fedfuse.core.errors import ConfigError
 from fedfuse.models.classifier import Classifier, LayeredClassifier, ProjectedClassifier
@@ -54,6 +54,17 @@ def chain(model: Classifier) -> tuple[Link, ...]:
             raise _refusal(f"{name} is a {type(layer).__name__}")
         flattened |= type(layer) is nn.Flatten
     return tuple(links)
+
+
+def carry_over(weight: Tensor, assignment: Tensor, width: int, block: int) -> Tensor:
+    """A client's weight of the next layer, its inputs in the order of the ``width`` global neurons before it.
+
+    ``block`` inputs belong to each neuron; those of a neuron that the client has not are zero.
+    """
+    parts = weight.reshape(len(weight), -1, block, *weight.shape[2:])
+    carried = parts.new_zeros(len(parts), width, *parts.shape[2:])
+    carried[:, assignment] = parts
+    return carried.reshape(len(weight), -1, *weight.shape[2:])
 
 
 def _in_order(name: str, module: nn.Module) -> Iterator[tuple[str, nn.Module]]:

@@ -1,0 +1,31 @@
+"""FedMA: matched averaging, layer by layer, with matched layers frozen and the rest trained again.
+
+Wang, Yurochkin, Sun, Papailiopoulos and Khazaeni, Federated Learning with Matched Averaging, ICLR 2020.
+
+    for layer l = 1 .. L-1:   match the clients' neurons of layer l by a Hungarian assignment, average them,
+                              freeze the layer, bring layer l+1 into its order, train layers l+1 .. L again
+    layer L:                  average class by class, with weights n_k^c / sum_j n_j^c
+
+A network of L weight layers takes L rounds, and changes on the server at the end of them. Its layers may grow. The
+matching is written out in merge/matching.py, what travels in exchange/layers.py. Networks with norm layers or shortcuts
+are refused. The constants are those of the released code.
+"""
+
+from fedfuse.exchange import LayerByLayer
+from fedfuse.federation import Recipe
+from fedfuse.local import Plain
+from fedfuse.merge import Matched
+from fedfuse.methods.base import Method
+
+FEDMA = Method(
+    name="fedma",
+    title="FedMA",
+    citation="Wang et al., ICLR 2020",
+    summary="match neurons before averaging them, one layer per round, and train the layers above again",
+    exchanges="weights down every L rounds; then one matched layer and the client's places in it down, one layer up",
+    server_keeps="weights, layers matched so far, places of the clients' neurons",
+    client_keeps="its unmatched layers, until the last one is matched",
+    shares_labels=True,
+    mixes_architectures=False,
+    recipe=Recipe(exchange=LayerByLayer(), local=Plain(), merge=Matched()),
+)
