@@ -200,7 +200,8 @@ def build(config: ExperimentConfig, log: EventLog) -> Built:
     bank = ModelBank(config.models, dataset.shape, dataset.classes, compute)
     for prototype in bank.prototypes:
         bank.layout(prototype)  # builds the network once, so that an impossible one is refused now
-    source = _source(config, splits, transform, compute, key.child("source"))
+    surroundings = Surroundings(splits.public, splits.train, transform, compute, key.child("source"), dataset.classes)
+    source = _source(config, surroundings)
     setting = Setting(bank, config.training.optimizer, has_validation=len(splits.validation) > 0)
     for part in config.recipe.parts:
         part.check(setting)
@@ -237,13 +238,11 @@ def build(config: ExperimentConfig, log: EventLog) -> Built:
     return Built(federation, partition, _facts(config, dataset, splits, partition, compute, source))
 
 
-def _source(
-    config: ExperimentConfig, splits: Splits, transform: Transform, compute: Compute, key: Key
-) -> Source | None:
+def _source(config: ExperimentConfig, surroundings: Surroundings) -> Source | None:
     """The distillation inputs, if any part of the experiment reads them."""
     if not config.recipe.needs_source and config.federation.batch_norm != "reestimate":
         return None
-    return config.source.open(Surroundings(splits.public, splits.train, transform, compute, key))
+    return config.source.open(surroundings)
 
 
 def _facts(

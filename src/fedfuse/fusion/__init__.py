@@ -13,6 +13,8 @@ from fedfuse.fusion.none import NoFusion
 from fedfuse.fusion.prediction_distillation import PredictionDistillation
 from fedfuse.fusion.sources import (
     AnySource,
+    Folder,
+    FrozenGenerator,
     GaussianNoise,
     HeldOut,
     OtherDataset,
@@ -37,6 +39,8 @@ __all__ = [
     "Ensemble",
     "EnsembleDistillation",
     "EnsembleOnly",
+    "Folder",
+    "FrozenGenerator",
     "Fuse",
     "Fused",
     "GaussianMembers",
