@@ -15,6 +15,7 @@ from fedfuse.runtime.source import Source
 from tests.fusion.surroundings import around, images, planar
 from tests.helpers import make_examples
 
+
 def test_no_source_has_labels():
     assert not [field.name for field in dataclasses.fields(Source) if "label" in field.name]
 

@@ -11,7 +11,7 @@ import torch
 from fedfuse.core.errors import ConfigError, DataError
 from fedfuse.core.randomness import Key
 from fedfuse.data import DataSettings, load
-from fedfuse.fusion import Folder
+from fedfuse.fusion import UnlabelledFiles
 from tests.data.samples import encode, png, random_images
 from tests.fusion.surroundings import images, planar
 
@@ -25,7 +25,7 @@ def write_images(root, pixels):
 
 
 def opened(path, surroundings=None, **options):
-    return Folder(path=str(path), **options).open(surroundings or images())
+    return UnlabelledFiles(path=str(path), **options).open(surroundings or images())
 
 
 class TestImages:

@@ -17,7 +17,7 @@ from fedfuse.generators import GeneratorTraining, VaeSettings, train_generator
 from tests.fusion.surroundings import around, images, planar
 from tests.helpers import make_examples
 
-MODULE = '''
+MODULE = """
 import numpy
 import torch
 from beside import factor
@@ -83,7 +83,7 @@ def failing(count, generator):
 
 def none(count):
     return None
-'''
+"""
 
 
 @pytest.fixture
@@ -223,21 +223,20 @@ def test_an_address_has_two_parts(address):
 
 CHECKPOINT = Path(os.environ.get("FEDFUSE_DATA", "")) / "mnist_generator" / "generator.ckpt"
 
-WRAPPER = f'''
+WRAPPER = f"""
 import torch
 from torch import nn
 
 network = nn.Sequential(
     nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 784), nn.Tanh()
 )
-weights = torch.load({str(CHECKPOINT)!r}, map_location="cpu", weights_only=True)
-network.load_state_dict(dict(zip(network.state_dict(), weights.values(), strict=True)))
+network.load_state_dict(torch.load({str(CHECKPOINT)!r}, map_location="cpu", weights_only=True))
 
 
 def digits(count, generator):
     codes = torch.randn(count, 64, generator=generator)
     return (network(codes).reshape(count, 1, 28, 28) + 1) / 2
-'''
+"""
 
 
 @pytest.mark.skipif(not CHECKPOINT.is_file(), reason="FEDFUSE_DATA has no mnist_generator/generator.ckpt")

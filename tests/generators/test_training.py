@@ -22,14 +22,14 @@ def tiny_images(side=8, count=20):
     return Examples(pixels, torch.arange(count) % 2)
 
 
-class Stop(Exception):
+class StopError(Exception):
     """Stands in for Ctrl-C."""
 
 
 def stop_after(epoch):
     def progress(finished, _loss):
         if finished == epoch:
-            raise Stop
+            raise StopError
 
     return progress
 
@@ -55,7 +55,7 @@ def test_interrupted_anywhere_or_not_the_file_is_the_same(tmp_path, examples):
     whole, pieces = tmp_path / "whole.safetensors", tmp_path / "pieces.safetensors"
     train_generator(examples, classes, TINY, whole)
     for epoch in (1, 3):
-        with pytest.raises(Stop):
+        with pytest.raises(StopError):
             train_generator(examples, classes, TINY, pieces, progress=stop_after(epoch))
         assert not pieces.exists()
     went_on = []
@@ -101,7 +101,7 @@ class TestRefusals:
     @pytest.mark.parametrize("change", ["settings", "data"])
     def test_a_partial_file_of_another_training(self, tmp_path, change):
         path = tmp_path / "g.safetensors"
-        with pytest.raises(Stop):
+        with pytest.raises(StopError):
             train_generator(tiny_images(), 2, TINY, path, progress=stop_after(1))
         settings = TINY.model_copy(update={"seed": 9}) if change == "settings" else TINY
         examples = tiny_images() if change == "settings" else make_examples(20)
@@ -121,6 +121,14 @@ class TestRefusals:
             partial.write_bytes(content)
         with pytest.raises(RunFolderError, match="remove the file"):
             train_generator(tiny_images(), 2, TINY, tmp_path / "g.safetensors")
+
+    def test_a_folder_is_no_file(self, tmp_path):
+        with pytest.raises(RunFolderError, match="is a folder"):
+            train_generator(tiny_images(), 2, TINY, tmp_path, overwrite=True)
+
+    def test_a_label_without_a_class(self):
+        with pytest.raises(DataError, match="label 1 is out of range; 1 classes are"):
+            train_generator(tiny_images(), 1, TINY)
 
     def test_too_few_examples(self):
         with pytest.raises(DataError, match="has 1 example"):

@@ -56,7 +56,11 @@ def test_the_range_of_the_data_is_kept():
 @pytest.mark.parametrize("weight", [0.0, 1.0, 2.5])
 def test_loss_against_torchs_distributions(weight):
     inputs = torch.randint(0, 2, (6, 1, 4, 4)).double()
-    logits, mean, log_variance = torch.randn(6, 1, 4, 4).double(), torch.randn(6, 3).double(), torch.randn(6, 3).double()
+    logits, mean, log_variance = (
+        torch.randn(6, 1, 4, 4).double(),
+        torch.randn(6, 3).double(),
+        torch.randn(6, 3).double(),
+    )
     likelihood = Bernoulli(logits=logits).log_prob(inputs).flatten(1).sum(1)
     divergence = kl_divergence(Normal(mean, (log_variance / 2).exp()), Normal(0.0, 1.0)).sum(1)
     expected = (weight * divergence - likelihood).mean()

@@ -11,4 +11,4 @@ errors = Console(stderr=True)
 def print_facts(**facts: object) -> None:
     """One line per fact, name first."""
     for name, value in facts.items():
-        console.print(f"{name.replace('_', ' '):8} {value}", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"{name:8} {value}", highlight=False, markup=False, soft_wrap=True)

@@ -13,7 +13,6 @@ from fedfuse.fusion.none import NoFusion
 from fedfuse.fusion.prediction_distillation import PredictionDistillation
 from fedfuse.fusion.sources import (
     AnySource,
-    Folder,
     FrozenGenerator,
     GaussianNoise,
     HeldOut,
@@ -21,6 +20,7 @@ from fedfuse.fusion.sources import (
     SourceSettings,
     Surroundings,
     UniformNoise,
+    UnlabelledFiles,
 )
 from fedfuse.fusion.swa import Swa
 from fedfuse.fusion.teachers import Ensemble, Teacher
@@ -39,7 +39,6 @@ __all__ = [
     "Ensemble",
     "EnsembleDistillation",
     "EnsembleOnly",
-    "Folder",
     "FrozenGenerator",
     "Fuse",
     "Fused",
@@ -55,4 +54,5 @@ __all__ = [
     "SwagMembers",
     "Teacher",
     "UniformNoise",
+    "UnlabelledFiles",
 ]

@@ -17,7 +17,8 @@ from fedfuse.core.tensor_files import read_safetensors, write_safetensors
 from fedfuse.generators.vae import Decoder, VaeSettings
 from fedfuse.runtime.source import PREDICTION_BATCH
 
-class Card(Settings):
+
+class GeneratorCard(Settings):
     """What a generator's file says about it."""
 
     format: Literal[1] = 1
@@ -41,7 +42,7 @@ class Card(Settings):
 class Generator:
     """A frozen generator; calling it follows the contract of a source's ``callable``."""
 
-    card: Card
+    card: GeneratorCard
     decoder: Decoder
 
     @torch.no_grad()
@@ -63,7 +64,7 @@ def load_generator(path: str | Path) -> Generator:
     """Read a file of :func:`save_generator`."""
     try:
         tensors, about = read_safetensors(Path(path))
-        card = Card.model_validate(about)
+        card = GeneratorCard.model_validate(about)
         decoder = card.decoder()
         decoder.load_state_dict(tensors)
     except OSError as error:

