@@ -220,7 +220,16 @@ def build(config: ExperimentConfig, log: EventLog) -> Built:
     bank = ModelBank(config.models, dataset.shape, dataset.classes, compute)
     for prototype in bank.prototypes:
         bank.layout(prototype)  # builds the network once, so that an impossible one is refused now
-    source = _source(config, splits, transform, bank, key.child("source"))
+    surroundings = Surroundings(
+        splits.public,
+        splits.train,
+        transform,
+        compute,
+        key.child("source"),
+        dataset.classes,
+        config.recipe.needs_labels,
+    )
+    source = _source(config, surroundings)
     setting = Setting(bank, config.training.optimizer, has_validation=len(splits.validation) > 0)
     for part in config.recipe.parts:
         part.check(setting)
@@ -266,13 +275,11 @@ def _parties(config: ExperimentConfig, assignment: Sequence[Indices]) -> Sequenc
     return [everything for name in config.models if config.federation.shares.get(name, 1)]
 
 
-def _source(config: ExperimentConfig, splits: Splits, transform: Transform, bank: ModelBank, key: Key) -> Source | None:
+def _source(config: ExperimentConfig, surroundings: Surroundings) -> Source | None:
     """The distillation inputs, if any part of the experiment reads them."""
     if not config.recipe.needs_source and config.federation.batch_norm != "reestimate":
         return None
-    labels = config.recipe.needs_labels
-    around = Surroundings(splits.public, splits.train, transform, bank.compute, key, bank.classes, labels)
-    return config.source.open(around)
+    return config.source.open(surroundings)
 
 
 def _facts(

@@ -9,27 +9,10 @@ import torch
 
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.randomness import Key
-from fedfuse.data import DataSettings, Examples, Transform, load
-from fedfuse.data.dataset import Normalisation
-from fedfuse.fusion import GaussianNoise, HeldOut, OtherDataset, Surroundings, UniformNoise
-from tests.helpers import AS_IT_IS, CLASSES, CPU, make_examples
-
-NOTHING = make_examples(0)
-
-
-def around(public=NOTHING, clients=None, transform=AS_IT_IS, key=0):
-    return Surroundings(public, make_examples(30) if clients is None else clients, transform, CPU, Key(key), CLASSES)
-
-
-def planar(count=10):
-    examples = Examples(torch.randn(count, 2), torch.zeros(count, dtype=torch.long))
-    return around(clients=examples, transform=Transform(Normalisation((0.0,) * 2, (1.0,) * 2), (2,)))
-
-
-def images(count=10):
-    pixels = torch.randint(0, 256, (count, 1, 8, 8), dtype=torch.uint8)
-    examples = Examples(pixels, torch.zeros(count, dtype=torch.long))
-    return around(clients=examples, transform=Transform(Normalisation((0.5,), (0.5,)), (1, 8, 8)))
+from fedfuse.data import DataSettings, Examples, load
+from fedfuse.fusion import GaussianNoise, HeldOut, OtherDataset, UniformNoise
+from tests.fusion.surroundings import around, images, planar
+from tests.helpers import make_examples
 
 
 def test_a_source_has_labels_only_if_a_method_reads_them():
@@ -54,9 +37,20 @@ class TestHeldOut:
         with pytest.raises(ConfigError, match=r"data\.public"):
             HeldOut().open(around())
 
+    def test_fraction_and_limit_draw_a_seeded_part(self):
+        public = make_examples(40, seed=5)
+        rows = {tuple(row) for row in public.inputs.tolist()}
+        part, again = (HeldOut(fraction=0.25).open(around(public)).raw for _ in range(2))
+        assert torch.equal(part, again)
+        assert len({tuple(row) for row in part.tolist()} & rows) == 10
+        assert len(HeldOut(fraction=0.5, limit=3).open(around(public))) == 3
+        assert not torch.equal(part, HeldOut(fraction=0.25).open(around(public, key=1)).raw)
+
     def test_needs_two_inputs(self):
         with pytest.raises(ConfigError, match="at least 2"):
             HeldOut().open(around(make_examples(1)))
+        with pytest.raises(ConfigError, match="has 1 input"):
+            HeldOut(limit=1).open(around(make_examples(9)))
 
 
 class TestOtherDataset:
@@ -130,7 +124,7 @@ class TestOverlap:
 def test_inputs_and_views_of_a_source():
     source = UniformNoise(size=6).open(images())
     where = torch.tensor([4, 1])
-    assert torch.allclose(source.inputs(where), (source.raw[where].float() / 255 - 0.5) / 0.5, atol=1e-6)
+    assert torch.allclose(source.inputs(where), (source.raw[where].float() / 255 - 0.5) / 0.25, atol=1e-6)
     assert torch.equal(source.augmented(where, Key(0)), source.inputs(where)), "nothing to augment"
 
 

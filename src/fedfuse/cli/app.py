@@ -13,11 +13,11 @@ import typer
 from rich.console import Console
 
 import fedfuse
+from fedfuse.cli import generator
+from fedfuse.cli.console import console, errors, print_facts
 from fedfuse.core.errors import ConfigError, FedfuseError, unknown
 
 FAILURE = 2
-console = Console()
-errors = Console(stderr=True)
 app = typer.Typer(
     name="fedfuse",
     help="Federated learning by distillation: fuse what many parties learnt into one model per architecture.",
@@ -26,6 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.add_typer(generator.app, name="generator")
 
 Assignments = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="change a key, e.g. federation.rounds=20")
@@ -79,7 +80,7 @@ def run(
         summary = result.summary
         traffic = f"{size(summary['bytes_up'])} up, {size(summary['bytes_down'])} down, {summary['seconds']:.1f} s"
         console.print(summary_table(summary))
-        _facts(
+        print_facts(
             data=PartitionReport.load(result.folder.partition).in_words(),
             traffic=traffic,
             folder=folder,
@@ -110,7 +111,7 @@ def compare(
     folder = cells[0].folder.path.parent
     comparison = conclude(cells, results, folder)
     console.print(comparison_table(comparison))
-    _facts(folder=folder, picture=comparison.picture)
+    print_facts(folder=folder, picture=comparison.picture)
 
 
 @app.command()
@@ -205,11 +206,6 @@ def schema() -> None:
     from fedfuse.config import json_schema
 
     sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")
-
-
-def _facts(**facts: object) -> None:
-    for name, value in facts.items():
-        console.print(f"{name:8} {value}", highlight=False, soft_wrap=True)
 
 
 def _run_folder(experiment: str, out: Path | None, resume: bool) -> Path | None:

@@ -141,7 +141,7 @@ class _Round:
 
     def tasks(self) -> list[Task]:
         federation = self.federation
-        exchange, view, prototypes = self.recipe.exchange, self.view("exchange"), federation.prototype_of()
+        exchange, view, prototypes = self.recipe.exchange, self.wire, federation.prototype_of()
         drawn = federation.chosen(
             federation.key.child("round", exchange.cohort(self.number, federation.bank), "sample")
         )

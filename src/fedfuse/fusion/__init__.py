@@ -13,12 +13,14 @@ from fedfuse.fusion.none import NoFusion
 from fedfuse.fusion.prediction_distillation import PredictionDistillation
 from fedfuse.fusion.sources import (
     AnySource,
+    FrozenGenerator,
     GaussianNoise,
     HeldOut,
     OtherDataset,
     SourceSettings,
     Surroundings,
     UniformNoise,
+    UnlabelledFiles,
 )
 from fedfuse.fusion.swa import Swa
 from fedfuse.fusion.teachers import Ensemble, Teacher
@@ -38,6 +40,7 @@ __all__ = [
     "Ensemble",
     "EnsembleDistillation",
     "EnsembleOnly",
+    "FrozenGenerator",
     "Fuse",
     "Fused",
     "GaussianMembers",
@@ -53,4 +56,5 @@ __all__ = [
     "Teacher",
     "TrueLabels",
     "UniformNoise",
+    "UnlabelledFiles",
 ]

@@ -22,6 +22,8 @@ class Reading:
     label_column: str | None = None
     resize: int | None = None
     channels: int | None = None
+    labelled: bool = True
+    """Whether the labels are wanted; zeros stand in for those that are not."""
 
 
 @dataclass(frozen=True)

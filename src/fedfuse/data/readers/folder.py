@@ -49,7 +49,22 @@ def image_files(root: Path, classes: Sequence[str]) -> list[tuple[Path, int]]:
     return files
 
 
+def all_images(root: Path) -> list[Path]:
+    """Every image at any depth, in the order of the names; hidden files do not count, others must be images."""
+    files = sorted(path for path in root.rglob("*") if path.is_file() and not _is_hidden(path.relative_to(root)))
+    for path in files:
+        if path.suffix.lower() not in SUFFIXES:
+            raise DataError(f"{path} is not an image; remove it or give a folder of nothing but images")
+    if not files:
+        raise DataError(f"{root} holds no images; it must hold files such as .png or .jpg, at any depth")
+    return files
+
+
 def read_folder(files: Sequence[tuple[Path, int]], classes: tuple[str, ...], reading: Reading) -> Contents:
     """The images of :func:`image_files`, decoded."""
     inputs = decode_images([path for path, _ in files], lambda position: str(files[position][0]), reading)
     return Contents(inputs, np.array([label for _, label in files], dtype=np.int64), classes)
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(name.startswith(".") for name in path.parts)

@@ -28,6 +28,20 @@ def read_npz(path: Path, reading: Reading) -> tuple[Contents, Contents | None]:
     return train_contents, None if test is None else _contents(*test, f"{path.name} (test)", reading)
 
 
+def read_npz_inputs(path: Path, reading: Reading) -> Array:
+    """The inputs alone: the array of a usual name, or the only one there is."""
+    arrays = _arrays(path)
+    named = [arrays[name] for name, _ in TRAIN_NAMES if name in arrays]
+    if not named and len(arrays) == 1:
+        named = list(arrays.values())
+    if not named:
+        found = ", ".join(sorted(arrays)) or "nothing"
+        raise DataError(f"{path.name} holds {found}; it must hold one array, or inputs, x or x_train")
+    if named[0].ndim < 2 or not len(named[0]):
+        raise DataError(f"{path.name}: inputs of shape {named[0].shape} cannot be read; the first axis counts inputs")
+    return _inputs(named[0], path.name, reading)
+
+
 def _arrays(path: Path) -> dict[str, Array]:
     try:
         with np.load(path, allow_pickle=False) as archive:
@@ -49,13 +63,15 @@ def _contents(inputs: Array, labels: Array, where: str, reading: Reading) -> Con
         raise DataError(
             f"{where}: inputs of shape {inputs.shape} do not fit {len(labels)} labels; the first axis counts examples"
         )
-    if inputs.ndim == 2:
-        return Contents(checked_features(inputs, where), labels)
-    if inputs.dtype.kind == "f":
-        return Contents(checked_features(inputs, where), labels)
+    return Contents(_inputs(inputs, where, reading), labels)
+
+
+def _inputs(inputs: Array, where: str, reading: Reading) -> Array:
+    if inputs.ndim == 2 or inputs.dtype.kind == "f":
+        return checked_features(inputs, where)
     if inputs.dtype != np.uint8:
         raise DataError(f"{where}: the images are {inputs.dtype}; they must be uint8 from 0 to 255")
-    return Contents(refit_images(_channels_first(inputs, where), reading, lambda row: f"{where}, row {row}"), labels)
+    return refit_images(_channels_first(inputs, where), reading, lambda row: f"{where}, row {row}")
 
 
 def _channels_first(images: Array, where: str) -> Array:

@@ -56,8 +56,18 @@ def _read_file(path: Path, reading: Reading) -> Contents:
             table = file.read()
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"{path} cannot be read as parquet; it may be cut off, so fetch it again") from error
+    if not reading.labelled:
+        return _without_labels(table, reading, path.name, path.parent)
     label_column = find_label_column(table.schema, reading, path.name)
     return contents_of_table(table, _class_names(table.schema, label_column), reading, path.name, path.parent)
+
+
+def _without_labels(table: Any, reading: Reading, where: str, folder: Path) -> Contents:
+    if table.num_rows == 0:
+        raise DataError(f"{where} is empty; it must hold at least one input")
+    usual = next((name for name in LABEL_COLUMNS if name in table.schema.names), None)
+    inputs = _inputs(table, usual, reading, where, folder)
+    return Contents(inputs, np.zeros(len(inputs), np.int64))
 
 
 def _class_names(schema: Any, label_column: str) -> tuple[str, ...] | None:
@@ -68,7 +78,7 @@ def _class_names(schema: Any, label_column: str) -> tuple[str, ...] | None:
         return None
 
 
-def _inputs(table: Any, label_column: str, reading: Reading, where: str, folder: Path) -> Array:
+def _inputs(table: Any, label_column: str | None, reading: Reading, where: str, folder: Path) -> Array:
     column = _input_column(table.schema, label_column, reading, where)
     if column is None:
         names = [field.name for field in table.schema if field.name != label_column and _is_number(field.type)]
@@ -85,7 +95,7 @@ def _inputs(table: Any, label_column: str, reading: Reading, where: str, folder:
     raise DataError(f"{where}: column '{column}' holds {kind}; data.input_column must hold images or numbers")
 
 
-def _input_column(schema: Any, label_column: str, reading: Reading, where: str) -> str | None:
+def _input_column(schema: Any, label_column: str | None, reading: Reading, where: str) -> str | None:
     if reading.input_column is not None:
         return _known_column(schema, reading.input_column, "data.input_column", where)
     fields = [field for field in schema if field.name != label_column]

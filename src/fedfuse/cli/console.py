@@ -1,0 +1,14 @@
+"""Where commands print."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+console = Console()
+errors = Console(stderr=True)
+
+
+def print_facts(**facts: object) -> None:
+    """One line per fact, name first."""
+    for name, value in facts.items():
+        console.print(f"{name:8} {value}", highlight=False, markup=False, soft_wrap=True)

@@ -1,0 +1,30 @@
+"""Where distillation inputs come from, one file per kind. Labels are never read."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from fedfuse.fusion.sources.base import FiniteSource, SourceSettings, Surroundings
+from fedfuse.fusion.sources.folder import UnlabelledFiles
+from fedfuse.fusion.sources.generator import FrozenGenerator
+from fedfuse.fusion.sources.held_out import HeldOut
+from fedfuse.fusion.sources.noise import GaussianNoise, UniformNoise
+from fedfuse.fusion.sources.other_dataset import OtherDataset
+
+AnySource = Annotated[
+    HeldOut | OtherDataset | UnlabelledFiles | FrozenGenerator | UniformNoise | GaussianNoise,
+    Field(discriminator="kind"),
+]
+
+__all__ = [
+    "AnySource",
+    "FiniteSource",
+    "FrozenGenerator",
+    "GaussianNoise",
+    "HeldOut",
+    "OtherDataset",
+    "SourceSettings",
+    "Surroundings",
+    "UniformNoise",
+    "UnlabelledFiles",
+]

@@ -1,0 +1,110 @@
+"""What every kind of source is made of: where it is opened, how it is thinned out, and what it is checked for."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from fedfuse.core.errors import ConfigError
+from fedfuse.core.part import Part
+from fedfuse.core.randomness import Key
+from fedfuse.data import Examples, Transform
+from fedfuse.runtime.compute import Compute
+from fedfuse.runtime.source import Source
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a source may need to know of the experiment it serves."""
+
+    public: Examples
+    clients: Examples
+    transform: Transform
+    compute: Compute
+    key: Key
+    classes: int
+    reads_labels: bool = False
+    """Whether a part of the method reads the inputs' true labels."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.clients.shape
+
+
+class SourceSettings(Part):
+    """The base of all sources."""
+
+    @abstractmethod
+    def open(self, surroundings: Surroundings) -> Source:
+        """Bring the inputs into memory and check that the models can read them."""
+
+
+class FiniteSource(SourceSettings):
+    """A source of inputs that are there already, so that a part of them can be taken."""
+
+    fraction: float = Field(1.0, gt=0, le=1, description="a seeded random share of the inputs (FedDF Fig. 6)")
+    limit: int | None = Field(None, ge=1, description="at most this many inputs, drawn at random")
+
+    def part_of(self, inputs: Tensor, key: Key) -> Tensor:
+        """As many inputs as ``fraction`` and ``limit`` allow, the same ones for the same key; or all in their order."""
+        number = min(round(self.fraction * len(inputs)), self.limit or len(inputs))
+        if number == len(inputs):
+            return inputs
+        return inputs[torch.randperm(len(inputs), generator=key.torch())[:number]]
+
+
+def check_classes(classes: tuple[int, ...], known: int, owner: str) -> None:
+    wrong = [label for label in classes if not 0 <= label < known]
+    if wrong:
+        raise ConfigError(f"source.classes names {wrong[0]}, but {owner} has classes 0 to {known - 1}")
+
+
+def make_source(
+    name: str,
+    raw: Tensor,
+    transform: Transform,
+    surroundings: Surroundings,
+    remedy: str = "choose another source",
+    labels: Tensor | None = None,
+) -> Source:
+    """The source, unless the models cannot read it; ``remedy`` says what to do about inputs of another shape."""
+    if tuple(raw.shape[1:]) != surroundings.shape:
+        raise ConfigError(
+            f"source '{name}' has inputs of shape {_times(raw.shape[1:])}, but the clients' models read "
+            f"{_times(surroundings.shape)}; {remedy}"
+        )
+    if len(raw) < 2:
+        raise ConfigError(f"source '{name}' has {len(raw)} input(s); distillation needs at least 2")
+    overlap = _overlap(raw, surroundings.clients.inputs)
+    known = _true_labels(name, labels, surroundings.classes) if surroundings.reads_labels else None
+    return Source(name, raw, transform, surroundings.compute, overlap, known)
+
+
+def _true_labels(name: str, labels: Tensor | None, classes: int) -> Tensor:
+    if labels is None or int(labels.max()) >= classes:
+        raise ConfigError(
+            f"this method reads the true labels of the public inputs, but source '{name}' has not those of the task; "
+            "use source held_out"
+        )
+    return labels
+
+
+def _overlap(raw: Tensor, clients: Tensor) -> int:
+    """How many source inputs are exact copies of a client's."""
+    if raw.dtype != clients.dtype:
+        return 0
+    held = {row.tobytes() for row in _rows(clients)}
+    return sum(row.tobytes() in held for row in _rows(raw))
+
+
+def _rows(inputs: Tensor) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
+    return inputs.reshape(len(inputs), -1).numpy()
+
+
+def _times(shape: tuple[int, ...]) -> str:
+    return "x".join(str(n) for n in shape)

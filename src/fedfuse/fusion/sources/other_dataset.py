@@ -1,0 +1,38 @@
+"""The inputs of a dataset that no client has."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from pydantic import Field
+
+from fedfuse.data import DataSettings, Transform, load
+from fedfuse.fusion.sources.base import FiniteSource, Surroundings, check_classes, make_source
+from fedfuse.runtime.source import Source
+
+
+class OtherDataset(FiniteSource):
+    """Another dataset's training inputs; the number of its classes does not matter."""
+
+    kind: Literal["dataset"] = "dataset"
+    data: DataSettings
+    classes: tuple[int, ...] | None = Field(
+        None, min_length=1, description="only inputs of these classes (FedDF Fig. 6)"
+    )
+
+    def open(self, surroundings: Surroundings) -> Source:
+        dataset = load(self.data, surroundings.key.child("load"))
+        inputs, labels = dataset.train.inputs, dataset.train.labels
+        if self.classes is not None:
+            check_classes(self.classes, dataset.classes, dataset.name)
+            wanted = torch.isin(labels, torch.tensor(self.classes))
+            inputs, labels = inputs[wanted], labels[wanted]
+        return make_source(
+            dataset.name,
+            self.part_of(inputs, surroundings.key),
+            Transform.of(dataset, self.data),
+            surroundings,
+            "set source.data.resize or source.data.channels, or choose another source",
+            self.part_of(labels, surroundings.key),
+        )
