@@ -22,8 +22,8 @@ def no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def mnist(write_parquet: WriteParquet, tmp_path: Path) -> Path:
-    encoded = encode(random_images(4, side=28, channels=1))
-    write_parquet(encoded, [0, 1, 2, 9], DIGITS, "data/mnist-train.parquet")
+    encoded = encode(random_images(10, side=28, channels=1))
+    write_parquet(encoded, list(range(10)), DIGITS, "data/mnist-train.parquet")
     write_parquet(encoded[:2], [0, 1], DIGITS, "data/mnist-test.parquet")
     return tmp_path / "data"
 

@@ -28,6 +28,8 @@ class Card:
     layouts: tuple[Layout, ...] = ()
     """The first one whose training files are there is read; none for sets that are generated or installed."""
     label_column: str = "label"
+    client_column: str | None = None
+    """The column that says whose each example is, in data that comes separated by client."""
     hub: str | None = None
     """Its name on the Hugging Face hub."""
     hub_test_split: str = "test"
@@ -112,5 +114,6 @@ CATALOGUE: dict[str, Card] = {
         "BSD 2-Clause (LEAF)",
         Normalisation((0.0369,), (0.1608,)),  # measured on the file
         (Layout("femnist_digits*.parquet"),),
+        client_column="client",
     ),
 }

@@ -8,7 +8,7 @@ from pathlib import Path
 from fedfuse.core.errors import DataError
 from fedfuse.data.catalogue import Card, Layout
 from fedfuse.data.hub import hub_installed, read_hub
-from fedfuse.data.own_files import cached_parquet
+from fedfuse.data.own_files import cached_table
 from fedfuse.data.readers import Found, Reading
 
 
@@ -44,7 +44,9 @@ def _read(layout: Layout, folder: Path, reading: Reading) -> Found:
     if layout.test is not None and not test:
         raise DataError(f"{folder} holds {train[0].name} but no {layout.test}; put the test file beside it")
     origin = ", ".join(file.name for file in train + test)
-    return Found(cached_parquet(train, reading), cached_parquet(test, reading) if test else None, origin)
+    return Found(
+        cached_table("parquet", train, reading), cached_table("parquet", test, reading) if test else None, origin
+    )
 
 
 def _fetch(card: Card, reading: Reading, places: list[Path]) -> Found:

@@ -4,18 +4,19 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fedfuse.data.partition.base import Partition
+from fedfuse.data.partition.base import DrawnPartition, Partition
 from fedfuse.data.partition.dirichlet import Dirichlet
 from fedfuse.data.partition.dirichlet_balanced import DirichletBalanced
 from fedfuse.data.partition.dirichlet_floor import DirichletFloor
 from fedfuse.data.partition.dirichlet_sliced import DirichletSliced
 from fedfuse.data.partition.iid import Iid
+from fedfuse.data.partition.natural import Natural
 from fedfuse.data.partition.quantity import Quantity
 from fedfuse.data.partition.report import ClientShare, PartitionReport, assignment_hash
 from fedfuse.data.partition.step import Step
 
 AnyPartition = Annotated[
-    Iid | Dirichlet | DirichletBalanced | DirichletSliced | DirichletFloor | Step | Quantity,
+    Iid | Dirichlet | DirichletBalanced | DirichletSliced | DirichletFloor | Step | Quantity | Natural,
     Field(discriminator="kind"),
 ]
 
@@ -26,7 +27,9 @@ __all__ = [
     "DirichletBalanced",
     "DirichletFloor",
     "DirichletSliced",
+    "DrawnPartition",
     "Iid",
+    "Natural",
     "Partition",
     "PartitionReport",
     "Quantity",

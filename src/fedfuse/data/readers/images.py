@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,15 +17,21 @@ from fedfuse.core.errors import DataError
 from fedfuse.data.readers.contents import Reading
 
 Pixels = NDArray[np.uint8]
+Encoded = bytes | Path | None
 
-BLOCK = 256
+BLOCK = 128
 GRAY_MODES = frozenset({"1", "L", "LA"})
 COLOUR_MODES = frozenset({"P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "HSV", "LAB"})
 
 
-def decode_images(sources: Sequence[bytes | Path | None], name: Callable[[int], str], reading: Reading) -> Pixels:
-    """Decode every image; ``name(i)`` says where the i-th one lies, for errors."""
-    return _stack(len(sources), lambda position: _open(sources[position], name(position), reading), name)
+def decode_images(
+    batches: Iterable[Sequence[Encoded]], count: int, name: Callable[[int], str], reading: Reading
+) -> Pixels:
+    """Decode ``count`` images into one array, batch by batch; ``name(i)`` says where the i-th lies, for errors."""
+    stack = _Stack(count, name)
+    for batch in batches:
+        stack.extend(len(batch), partial(_decode, batch, stack.filled, name, reading))
+    return stack.pixels
 
 
 def refit_images(images: Pixels, reading: Reading, name: Callable[[int], str]) -> Pixels:
@@ -38,34 +45,53 @@ def refit_images(images: Pixels, reading: Reading, name: Callable[[int], str]) -
         image = Image.fromarray(raw[0] if len(raw) == 1 else np.ascontiguousarray(raw.transpose(1, 2, 0)))
         return _pixels(image, name(position), reading)
 
-    return _stack(len(images), refit, name)
+    stack = _Stack(len(images), name)
+    stack.extend(len(images), refit)
+    return stack.pixels
 
 
-def _stack(count: int, image_at: Callable[[int], Pixels], name: Callable[[int], str]) -> Pixels:
-    first = image_at(0)
-    result = np.empty((count, *first.shape), np.uint8)
+class _Stack:
+    """One array for all images, filled in order by several threads."""
 
-    def fill(start: int) -> None:
-        for position in range(start, min(start + BLOCK, count)):
-            image = image_at(position)
-            if image.shape != first.shape:
-                raise DataError(_mismatch(image, name(position), first, name(0)))
-            result[position] = image
+    def __init__(self, count: int, name: Callable[[int], str]) -> None:
+        self.filled = 0
+        self.pixels: Pixels = np.empty(0, np.uint8)
+        self._count = count
+        self._name = name
 
-    # Pillow lets go of the interpreter's lock while it decodes, so threads are enough.
-    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-        for _ in pool.map(fill, range(0, count, BLOCK)):
-            pass
-    return result
+    def extend(self, number: int, image_at: Callable[[int], Pixels]) -> None:
+        """The next ``number`` images; they must all be as large as the very first one."""
+        if self.filled == 0 and number > 0:
+            self.pixels = np.empty((self._count, *image_at(0).shape), np.uint8)
+        end = self.filled + number
+
+        def fill(start: int) -> None:
+            for position in range(start, min(start + BLOCK, end)):
+                image = image_at(position)
+                if image.shape != self.pixels.shape[1:]:
+                    raise DataError(_mismatch(image.shape, self._name(position), self.pixels.shape[1:], self._name(0)))
+                self.pixels[position] = image
+
+        # Pillow lets go of the interpreter's lock while it decodes, so threads are enough.
+        with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+            for _ in pool.map(fill, range(self.filled, end, BLOCK)):
+                pass
+        self.filled = end
 
 
-def _mismatch(image: Pixels, name: str, first: Pixels, first_name: str) -> str:
-    key = "data.channels" if image.shape[1:] == first.shape[1:] else "data.resize"
-    sizes = ["x".join(str(size) for size in pixels.shape) for pixels in (image, first)]
+def _mismatch(shape: tuple[int, ...], name: str, first: tuple[int, ...], first_name: str) -> str:
+    key = "data.channels" if shape[1:] == first[1:] else "data.resize"
+    sizes = ["x".join(str(size) for size in one) for one in (shape, first)]
     return f"{name} is {sizes[0]} while {first_name} is {sizes[1]}; set {key} to make all images alike"
 
 
-def _open(source: bytes | Path | None, name: str, reading: Reading) -> Pixels:
+def _decode(
+    batch: Sequence[Encoded], start: int, name: Callable[[int], str], reading: Reading, position: int
+) -> Pixels:
+    return _open(batch[position - start], name(position), reading)
+
+
+def _open(source: Encoded, name: str, reading: Reading) -> Pixels:
     if source is None:
         raise DataError(f"{name} holds no image; remove the row or fill it in")
     try:
