@@ -1,6 +1,7 @@
 """Datasets, splits, partitions and transforms."""
 
-from fedfuse.data.catalogue import CATALOGUE, Card
+from fedfuse.data.card import Card
+from fedfuse.data.catalogue import CATALOGUE
 from fedfuse.data.dataset import Dataset, Examples, Normalisation, Owners
 from fedfuse.data.holdings import Holdings
 from fedfuse.data.load import load

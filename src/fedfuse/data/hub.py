@@ -16,21 +16,13 @@ from fedfuse.data.readers.contents import Contents, Found, Reading
 from fedfuse.data.readers.table import TableRows, contents_of_rows, find_label_column
 
 
-def read_hub(name: str, reading: Reading, test_split: str = "test") -> Found:
+def read_hub(name: str, reading: Reading) -> Found:
     """The ``train`` split of a dataset and, if it has one, its test split."""
     splits = _load(name)
     if "train" not in splits:
         raise DataError(f"hf:{name} has no split 'train'; its splits are: {', '.join(splits)}")
-    test = _contents(splits[test_split], reading, f"hf:{name} ({test_split})") if test_split in splits else None
+    test = _contents(splits["test"], reading, f"hf:{name} (test)") if "test" in splits else None
     return Found(_contents(splits["train"], reading, f"hf:{name} (train)"), test, f"hf:{name}")
-
-
-def hub_installed() -> bool:
-    try:
-        import datasets  # noqa: F401
-    except ImportError:
-        return False
-    return True
 
 
 def _load(name: str) -> Any:

@@ -11,7 +11,8 @@ import torch
 from fedfuse.core.errors import ConfigError, DataError
 from fedfuse.core.randomness import Key
 from fedfuse.data.callable import read_callable
-from fedfuse.data.catalogue import Card, find_card
+from fedfuse.data.card import Card
+from fedfuse.data.catalogue import find_card
 from fedfuse.data.dataset import Dataset, Examples, Normalisation, Owners
 from fedfuse.data.hub import read_hub
 from fedfuse.data.lookup import read_known

@@ -87,8 +87,8 @@ def _train_and_test(path: Path, name: str, key: str) -> tuple[list[Path], list[P
 def _images(path: Path, test_path: Path | None, reading: Reading) -> Found:
     train_root, test_root = folder_roots(path, test_path)
     classes = class_folders(train_root)
-    test = None if test_root is None else _decoded(image_files(test_root, classes), classes, reading)
-    return Found(_decoded(image_files(train_root, classes), classes, reading), test, path.name)
+    test = None if test_root is None else decoded(image_files(test_root, classes), classes, reading)
+    return Found(decoded(image_files(train_root, classes), classes, reading), test, path.name)
 
 
 def _images_by_client(path: Path, test_path: Path | None, reading: Reading) -> Found:
@@ -96,11 +96,12 @@ def _images_by_client(path: Path, test_path: Path | None, reading: Reading) -> F
     clients = subfolders(path, "one subfolder per client")
     classes = tuple(sorted({name for client in clients for name in class_folders(path / client)}))
     files = [image_files(path / client, classes) for client in clients]
-    train = _decoded([file for part in files for file in part], classes, reading)
+    train = decoded([file for part in files for file in part], classes, reading)
     owners = np.repeat(clients, [len(part) for part in files])
-    test = None if test_path is None else _decoded(image_files(test_path, classes), classes, reading)
+    test = None if test_path is None else decoded(image_files(test_path, classes), classes, reading)
     return Found(replace(train, clients=owners), test, path.name)
 
 
-def _decoded(files: list[tuple[Path, int]], classes: tuple[str, ...], reading: Reading) -> Contents:
+def decoded(files: list[tuple[Path, int]], classes: tuple[str, ...], reading: Reading) -> Contents:
+    """The images of a list of files, through the cache."""
     return cached([file for file, _ in files], reading, lambda: read_folder(files, classes, reading), classes)

@@ -88,13 +88,14 @@ def checked_labels(values: Array, where: str) -> NDArray[np.int64]:
     return values.astype(np.int64)
 
 
-def check_range(labels: Array, classes: int, where: str) -> None:
-    """Every label names one of the classes."""
-    bad = np.flatnonzero((labels < 0) | (labels >= classes))
+def check_range(labels: Array, classes: int, where: str, first: int = 0) -> None:
+    """Every label names one of the classes, which are counted from ``first``."""
+    last = first + classes - 1
+    bad = np.flatnonzero((labels < first) | (labels > last))
     if len(bad):
         row = int(bad[0])
         raise DataError(
-            f"{where}, row {row}: label {labels[row]} is out of range; {classes} classes are 0..{classes - 1}"
+            f"{where}, row {row}: label {labels[row]} is out of range; {classes} classes are {first}..{last}"
         )
 
 

@@ -23,7 +23,7 @@ TEST_NAMES = (("x_test", "y_test"),)
 
 def read_npz(path: Path, reading: Reading) -> tuple[Contents, Contents | None]:
     """The training examples and, if the archive has them, the test examples."""
-    return contents_of_arrays(_arrays(path), path.name, reading)
+    return contents_of_arrays(load_arrays(path), path.name, reading)
 
 
 def contents_of_arrays(arrays: Mapping[str, Array], where: str, reading: Reading) -> tuple[Contents, Contents | None]:
@@ -39,7 +39,8 @@ def contents_of_arrays(arrays: Mapping[str, Array], where: str, reading: Reading
     return contents, None if test is None else _contents(*test, f"{where} (test)", reading)
 
 
-def _arrays(path: Path) -> dict[str, Array]:
+def load_arrays(path: Path) -> dict[str, Array]:
+    """All arrays of an archive; pickled objects are refused."""
     try:
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
