@@ -65,6 +65,17 @@ def how_to_get(card: Card, folder: Path | None = None) -> str:
     return f"{card.title} is {looked}: put {files}{home} {where}{hub}{package}{_pickle_note(place)}"
 
 
+def where_looked_for(card: Card) -> list[str]:
+    """The places in their order, with the files in each."""
+    files = ", or ".join(layout.names for layout in card.layouts)
+    places = [f"data.path or FEDFUSE_DATA: {files}"]
+    if card.hub is not None:
+        places += [f"the cache of the Hugging Face hub, then the hub: {card.hub.name}"]
+    if card.system is not None:
+        places += [f"{card.system[0]}: {card.system[1].names}"]
+    return places
+
+
 def _candidates(card: Card, folder: Path | None) -> Iterator[tuple[Path, Layout]]:
     if folder is not None:
         for layout in card.layouts:

@@ -1,4 +1,4 @@
-"""Ways to divide the training examples among clients; the four Dirichlet splits of the papers are all different."""
+"""Ways to divide the training examples among clients; the five Dirichlet splits of the papers are all different."""
 
 from typing import Annotated
 
@@ -7,6 +7,7 @@ from pydantic import Field
 from fedfuse.data.partition.base import DrawnPartition, Partition
 from fedfuse.data.partition.dirichlet import Dirichlet
 from fedfuse.data.partition.dirichlet_balanced import DirichletBalanced
+from fedfuse.data.partition.dirichlet_equal import DirichletEqual
 from fedfuse.data.partition.dirichlet_floor import DirichletFloor
 from fedfuse.data.partition.dirichlet_sliced import DirichletSliced
 from fedfuse.data.partition.iid import Iid
@@ -16,7 +17,7 @@ from fedfuse.data.partition.report import ClientShare, PartitionReport, assignme
 from fedfuse.data.partition.step import Step
 
 AnyPartition = Annotated[
-    Iid | Dirichlet | DirichletBalanced | DirichletSliced | DirichletFloor | Step | Quantity | Natural,
+    Iid | Dirichlet | DirichletBalanced | DirichletSliced | DirichletFloor | DirichletEqual | Step | Quantity | Natural,
     Field(discriminator="kind"),
 ]
 
@@ -25,6 +26,7 @@ __all__ = [
     "ClientShare",
     "Dirichlet",
     "DirichletBalanced",
+    "DirichletEqual",
     "DirichletFloor",
     "DirichletSliced",
     "DrawnPartition",
