@@ -25,11 +25,12 @@ NAME = "zalando-datasets/fashion_mnist"
 
 
 class FakeHub:
-    """Files by path; ``announced`` may differ from what is sent."""
+    """Files by path; what is ``announced`` or ``sent`` may differ from them."""
 
     def __init__(self, files: dict[str, bytes]) -> None:
         self.files = files
         self.announced = {path: hashlib.sha256(content).hexdigest() for path, content in files.items()}
+        self.sent: dict[str, bytes] = {}
         self.requests: list[str] = []
 
     def answer(self, path: str) -> bytes | None:
@@ -41,7 +42,8 @@ class FakeHub:
                     for path, content in self.files.items()
                 ]
             ).encode()
-        return self.files.get(path.removeprefix(f"/datasets/{NAME}/resolve/main/"))
+        file = path.removeprefix(f"/datasets/{NAME}/resolve/main/")
+        return self.sent.get(file, self.files.get(file))
 
 
 @pytest.fixture
@@ -109,6 +111,21 @@ def test_a_hub_without_the_files(hub: FakeHub) -> None:
     hub.files = {}
     with pytest.raises(DataError, match="has no file fashion_mnist/train"):
         pixels()
+
+
+def test_a_path_that_leads_elsewhere_is_not_followed(hub: FakeHub, own_cache: Path) -> None:
+    hub.files["fashion_mnist/train-/../../../escaped.parquet"] = b"evil"
+    hub.announced["fashion_mnist/train-/../../../escaped.parquet"] = hashlib.sha256(b"evil").hexdigest()
+    np.testing.assert_array_equal(pixels(), IMAGES)
+    assert not list(own_cache.parent.rglob("escaped.parquet"))
+
+
+def test_a_connection_that_breaks_off_leaves_nothing_behind(hub: FakeHub, own_cache: Path) -> None:
+    path = "fashion_mnist/train-00000-of-00001.parquet"
+    hub.sent[path] = hub.files[path][:100]
+    with pytest.raises(DataError, match="another size or checksum"):
+        pixels()
+    assert not [file for file in own_cache.rglob("*") if file.is_file()]
 
 
 def test_the_cache_of_hugging_face_comes_before_the_hub(

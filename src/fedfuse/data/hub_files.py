@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 from functools import partial
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
@@ -77,9 +78,14 @@ def _wanted(hub: Hub) -> list[dict[str, Any]]:
         raise DataError(f"the hub does not answer: {getattr(error, 'reason', error)}") from error
     patterns = [pattern for pattern in (hub.files.train, hub.files.test) if pattern]
     for pattern in patterns:
-        if not any(fnmatch.fnmatch(entry["path"], pattern) for entry in entries):
+        if not any(_matches(entry["path"], pattern) for entry in entries):
             raise DataError(f"{hub.name} on the hub has no file {pattern}")
-    return [entry for entry in entries if any(fnmatch.fnmatch(entry["path"], pattern) for pattern in patterns)]
+    return [entry for entry in entries if any(_matches(entry["path"], pattern) for pattern in patterns)]
+
+
+def _matches(path: str, pattern: str) -> bool:
+    """As deep as the pattern, so that no path of the hub leads out of our folder."""
+    return path.count("/") == pattern.count("/") and fnmatch.fnmatchcase(path, pattern)
 
 
 def _stream(hub: Hub, entry: dict[str, Any], progress: Progress, task: TaskID, place: Path) -> None:
@@ -92,8 +98,8 @@ def _stream(hub: Hub, entry: dict[str, Any], progress: Progress, task: TaskID, p
                 digest.update(chunk)
                 size += len(chunk)
                 progress.advance(task, len(chunk))
-    except URLError as error:
-        raise DataError(f"{url} cannot be fetched ({error.reason})") from error
+    except (URLError, ConnectionError, TimeoutError, HTTPException) as error:
+        raise DataError(f"{url} cannot be fetched: {error}") from error
     expected = entry.get("lfs", {}).get("oid", digest.hexdigest())
     if (size, digest.hexdigest()) != (entry["size"], expected):
         raise DataError(f"{url} came with another size or checksum than the hub announces; try again")
