@@ -82,9 +82,10 @@ def hub(write_parquet: WriteParquet, monkeypatch: pytest.MonkeyPatch) -> Iterato
 def no_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The operating system's copy lies in a folder that is still empty."""
     card = CATALOGUE["fashion_mnist"]
-    assert card.system is not None
+    assert card.package is not None
     folder = tmp_path / "package"
-    monkeypatch.setitem(CATALOGUE, "fashion_mnist", replace(card, system=(str(folder), card.system[1])))
+    moved = replace(card, package=replace(card.package, folder=str(folder)))
+    monkeypatch.setitem(CATALOGUE, "fashion_mnist", moved)
     return folder
 
 
@@ -98,6 +99,20 @@ def test_files_are_fetched_once(hub: FakeHub, own_cache: Path) -> None:
     assert len(hub.requests) == 3
     assert not any("README" in path for path in hub.requests)
     assert not [path for path in own_cache.rglob("*") if path.name.endswith(".tmp")]
+
+
+@pytest.mark.parametrize("lost", ["fashion_mnist/test-00000-of-00001", "fashion_mnist/train-00001-of-00002"])
+def test_an_interrupted_fetch_goes_on_where_it_stopped(hub: FakeHub, own_cache: Path, lost: str) -> None:
+    train = hub.files.pop("fashion_mnist/train-00000-of-00001.parquet")
+    for number in range(2):
+        path = f"fashion_mnist/train-0000{number}-of-00002.parquet"
+        hub.files[path], hub.announced[path] = train, hashlib.sha256(train).hexdigest()
+    assert len(pixels()) == 20
+    (file,) = own_cache.rglob(f"{lost}.parquet")
+    file.unlink()
+    hub.requests.clear()
+    assert len(pixels()) == 20
+    assert [path for path in hub.requests if "resolve" in path] == [f"/datasets/{NAME}/resolve/main/{lost}.parquet"]
 
 
 def test_a_wrong_checksum_leaves_nothing_behind(hub: FakeHub, own_cache: Path) -> None:

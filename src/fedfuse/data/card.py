@@ -33,6 +33,15 @@ class Hub:
 
 
 @dataclass(frozen=True)
+class Package:
+    """A package of an operating system that holds a dataset, and the folder it installs."""
+
+    name: str
+    folder: str
+    files: Layout
+
+
+@dataclass(frozen=True)
 class Card:
     """One dataset of the catalogue."""
 
@@ -52,5 +61,4 @@ class Card:
     client_column: str | None = None
     """The column that says whose each example is, in data that comes separated by client."""
     hub: Hub | None = None
-    system: tuple[str, Layout] | None = None
-    """The folder of a package of the operating system, and its files."""
+    package: Package | None = None

