@@ -212,9 +212,10 @@ def build(config: ExperimentConfig, log: EventLog) -> Built:
     log.tick("load data", 0, 1)
     dataset = load(config.data, key.child("load"))
     splits = split(dataset, config.data, key.child("split"))
-    assignment = config.partition.assign(splits.train.labels, dataset.classes, key.child("partition"))
+    labels, owners = splits.train.labels, splits.train.owners
+    assignment = config.partition.assign(labels, dataset.classes, key.child("partition"), owners)
     assign_prototypes(tuple(config.models), config.federation.shares, len(assignment))
-    partition = PartitionReport.of(config.partition, assignment, splits.train.labels, dataset.classes)
+    partition = PartitionReport.of(config.partition, assignment, labels, dataset.classes, owners)
     compute = Compute.of(config.compute)
     transform = Transform.of(dataset, config.data)
     bank = ModelBank(config.models, dataset.shape, dataset.classes, compute)

@@ -182,6 +182,8 @@ MISTAKES = [
     (["compare", "digits", "--methods", "foo"], "unknown method 'foo'"),
     (["compare", "digits", "--seeds", "0,x"], "write whole numbers"),
     (["methods", "foo"], "unknown method 'foo'"),
+    (["datasets", "minst"], "unknown dataset 'minst' (did you mean 'mnist'?)"),
+    (settings("partition={kind: natural}"), "partition natural needs data that says whose each example is"),
     (["presets", "foo"], "unknown preset 'foo'"),
 ]
 
@@ -309,6 +311,17 @@ def test_lists(tmp_path: Path) -> None:
             assert word in result.stdout
     assert fedfuse_cli(tmp_path, "--version").stdout == f"fedfuse {fedfuse.__version__}\n"
     assert "compare" in fedfuse_cli(tmp_path, "--help").stdout
+
+
+def test_a_dataset_card_says_what_it_is_and_how_to_get_it(
+    in_process: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FEDFUSE_DATA", raising=False)
+    monkeypatch.setenv("COLUMNS", "400")
+    card = in_process("datasets", "emnist_letters").stdout
+    for word in ("1x28x28", "26", "124,800 training and 20,800 test", "0.1307", "NIST", "FEDFUSE_DATA", "https://"):
+        assert word in card
+    assert "partition natural keeps them" in in_process("datasets", "femnist_digits").stdout
 
 
 def test_help_does_not_load_torch() -> None:

@@ -17,6 +17,8 @@ from .samples import WriteParquet
 def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path_factory.mktemp("cache")
     monkeypatch.setenv("FEDFUSE_CACHE", str(folder))
+    monkeypatch.setenv("HF_HUB_CACHE", str(folder / "hugging-face"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     return folder
 
 

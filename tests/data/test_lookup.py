@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,15 +14,14 @@ DIGITS = [str(digit) for digit in range(10)]
 
 
 @pytest.fixture(autouse=True)
-def no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "datasets", None)
+def no_shared_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FEDFUSE_DATA", raising=False)
 
 
 @pytest.fixture
 def mnist(write_parquet: WriteParquet, tmp_path: Path) -> Path:
-    encoded = encode(random_images(4, side=28, channels=1))
-    write_parquet(encoded, [0, 1, 2, 9], DIGITS, "data/mnist-train.parquet")
+    encoded = encode(random_images(10, side=28, channels=1))
+    write_parquet(encoded, list(range(10)), DIGITS, "data/mnist-train.parquet")
     write_parquet(encoded[:2], [0, 1], DIGITS, "data/mnist-test.parquet")
     return tmp_path / "data"
 
@@ -52,7 +50,7 @@ def test_limits_keep_a_random_subset_of_the_same_key(mnist: Path) -> None:
 
 
 def test_a_missing_dataset_says_what_to_put_where(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"put cifar10-train\.parquet and cifar10-test\.parquet .* FEDFUSE_DATA"):
+    with pytest.raises(DataError, match=r"put cifar10-train\.parquet .*, or cifar-10-batches-bin.* FEDFUSE_DATA"):
         load(DataSettings(name="cifar10"), Key(0))
     with pytest.raises(DataError, match="CIFAR-10 is not in"):
         load(DataSettings(name="cifar10", path=str(tmp_path)), Key(0))

@@ -36,8 +36,8 @@ def test_image_folder_without_splits_is_read_again_when_a_class_is_added(tmp_pat
     write_folder(tmp_path / "d", {"b": random_images(2)})
     settings = DataSettings(name="images", path=str(tmp_path / "d"))
     assert load(settings, Key(0)).train.labels.tolist() == [0, 0]
-    (tmp_path / "d" / "a").mkdir()
-    assert load(settings, Key(0)).train.labels.tolist() == [1, 1]
+    write_folder(tmp_path / "d", {"a": random_images(1)})
+    assert load(settings, Key(0)).train.labels.tolist() == [0, 1, 1]
 
 
 def test_image_folder_mistakes(tmp_path: Path) -> None:
@@ -86,3 +86,9 @@ def test_a_test_label_that_training_lacks(tmp_path: Path) -> None:
     np.savez(tmp_path / "d.npz", x_train=inputs, y_train=np.array([0, 1]), x_test=inputs, y_test=np.array([0, 2]))
     with pytest.raises(DataError, match=r"test examples\), row 1: label 2 is out of range"):
         load(DataSettings(name="npz", path=str(tmp_path / "d.npz")), Key(0))
+
+
+def test_a_class_without_examples_is_refused(tmp_path: Path) -> None:
+    write_folder(tmp_path, {"cat": random_images(2), "dog": random_images(0)})
+    with pytest.raises(DataError, match=r"no training example has label 1 \(class 'dog'\)"):
+        load(DataSettings(name="images", path=str(tmp_path)), Key(0))

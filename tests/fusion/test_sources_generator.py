@@ -43,10 +43,8 @@ def forgetful(count, generator):
     return torch.rand(count, 1, 8, 8)
 
 
-class Nested:
-    @staticmethod
-    def features(count, generator):
-        return 9 * torch.randn(count, 2, generator=generator, dtype=torch.float64)
+def features(count, generator):
+    return 9 * torch.randn(count, 2, generator=generator, dtype=torch.float64)
 
 
 def too_few(count, generator):
@@ -139,7 +137,7 @@ class TestCallable:
             made(f"{module}:unit", classes=(0,))
 
     def test_features(self, module):
-        source = made(f"{module}:Nested.features", planar())
+        source = made(f"{module}:features", planar())
         assert source.raw.dtype == torch.float32
         with pytest.raises(ConfigError, match="must return a tensor of 12 float features"):
             made(f"{module}:pixels", planar())
@@ -154,9 +152,12 @@ class TestCallable:
     @pytest.mark.parametrize(
         ("address", "sentence"),
         [
-            ("nowhere.at_all:f", "nowhere.at_all cannot be imported: ModuleNotFoundError: No module named 'nowhere'"),
-            ("broken_maker:f", "broken_maker cannot be imported: ZeroDivisionError: division by zero"),
-            ("own_maker:other", "own_maker has no 'other'"),
+            (
+                "nowhere.at_all:f",
+                "nowhere.at_all cannot be imported .*: ModuleNotFoundError: No module named 'nowhere'",
+            ),
+            ("broken_maker:f", "broken_maker cannot be imported .*: ZeroDivisionError: division by zero"),
+            ("own_maker:other", "unknown function 'other'"),
             ("own_maker:number", "own_maker:number is not a function but int"),
             ("own_maker:too_few", r"returned a tensor of shape \(11, 1, 8, 8\)"),
             ("own_maker:flat", r"returned a tensor of shape \(12, 64\)"),

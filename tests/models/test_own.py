@@ -148,7 +148,7 @@ def test_arguments_win_over_what_the_data_demand():
 REFUSED = [
     ("no_such", "own model 'tests.models.foreign:no_such': unknown function 'no_such'"),
     ("Visio", "unknown function 'Visio' (did you mean 'Vision'?)"),
-    ("NOT_A_FUNCTION", "failed: TypeError: 'int' object is not callable"),
+    ("NOT_A_FUNCTION", "is not a function but int"),
     ("failing", "failed: RuntimeError: no weights for 3 classes"),
     ("number", "returned a value of type int, but should return a torch.nn.Module"),
     ("only_linear", "failed on a batch of shape (2, 1, 8, 8) in evaluation mode: RuntimeError: "),

@@ -42,7 +42,10 @@ def partition(clients: int, classes: int, largest: int = 300) -> PartitionReport
         examples=int(counts.sum()),
         unassigned=0,
         sha256="",
-        clients=tuple(ClientShare(size=int(row.sum()), class_counts=tuple(row.tolist())) for row in counts),
+        clients=tuple(
+            ClientShare(name=f"c{number}", size=int(row.sum()), class_counts=tuple(row.tolist()))
+            for number, row in enumerate(counts)
+        ),
         assignment=(),
     )
 

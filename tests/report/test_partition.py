@@ -29,6 +29,11 @@ def test_a_bubble_per_held_class_with_an_area_proportional_to_its_count() -> Non
     np.testing.assert_allclose(areas / areas[0], counts[clients, classes] / counts[clients[0], classes[0]])
 
 
+def test_clients_have_their_names_on_the_axis() -> None:
+    labels = partition_figure(partition(5, 4)).axes[1].get_xticklabels()
+    assert [label.get_text() for label in labels] == ["c0", "c1", "c2", "c3", "c4"]
+
+
 def test_bars_are_the_client_sizes() -> None:
     report = partition(6, 4)
     bars = partition_figure(report).axes[0].containers[0]

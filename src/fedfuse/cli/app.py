@@ -144,20 +144,25 @@ def methods(
 
 
 @app.command()
-def datasets() -> None:
-    """List the datasets known by name."""
-    from fedfuse.cli.tables import table
+def datasets(name: Annotated[str | None, typer.Argument(help="show this dataset's card")] = None) -> None:
+    """List the datasets known by name, or show one's card: what it is, where it is looked for, how to get it."""
+    from fedfuse.cli.tables import dataset_table, table
     from fedfuse.data import CATALOGUE
     from fedfuse.data.lookup import is_at_hand
 
+    if name is not None:
+        if name not in CATALOGUE:
+            raise ConfigError(unknown("dataset", name, CATALOGUE))
+        console.print(dataset_table(name, CATALOGUE[name]))
+        return
     rows = table("name", "what it is", "input", "classes", "at hand", "licence", numbers=("classes",))
     for name, card in CATALOGUE.items():
         here = "yes" if is_at_hand(card) else "no"
         rows.add_row(name, card.title, "x".join(map(str, card.shape)), str(card.classes), here, card.licence)
     console.print(rows)
     console.print(
-        "Files are looked for in data.path, then in the folder FEDFUSE_DATA, then on the Hugging Face hub. "
-        "Own data: name parquet, npz or images with a path, or hf:NAME.",
+        "fedfuse datasets NAME shows where one is looked for and how to get it. "
+        "Own data: name parquet, csv, npz, images or python with a path, or hf:NAME.",
         highlight=False,
     )
 

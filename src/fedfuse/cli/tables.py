@@ -10,6 +10,8 @@ from rich.table import Table
 
 from fedfuse.cli.parameters import parameters
 from fedfuse.comparison import Comparison, Row, Spread
+from fedfuse.data import Card
+from fedfuse.data.lookup import how_to_get, place_of, where_looked_for
 from fedfuse.federation import Recipe
 from fedfuse.methods import Method
 
@@ -73,6 +75,32 @@ def method_table(method: Method) -> Table:
     return result
 
 
+def dataset_table(name: str, card: Card) -> Table:
+    """What there is to know about one dataset, and where it is looked for."""
+    result = Table(box=None, show_header=False, title=f"{name}: {card.title}", title_justify="left")
+    if card.sizes is not None:
+        splits = f"{card.sizes[0]:,} training and {card.sizes[1]:,} test examples"
+    else:
+        splits = "no official test split; data.test splits one off"
+    constants = card.normalisation
+    place = place_of(card)
+    facts = {
+        "input": "x".join(map(str, card.shape)),
+        "classes": str(card.classes),
+        "splits": splits,
+        "clients": f"column '{card.client_column}': partition natural keeps them" if card.client_column else None,
+        "normalisation": f"mean {_numbers(constants.mean)}, std {_numbers(constants.std)}" if constants else "measured",
+        "licence": card.licence,
+        "looked for": "\n".join(where_looked_for(card)) if card.layouts else None,
+        "at hand": "yes" if not card.layouts else f"in {place}" if place else "no",
+        "how to get it": how_to_get(card) if card.layouts and not place else None,
+    }
+    for what, value in facts.items():
+        if value is not None:
+            result.add_row(what, value)
+    return result
+
+
 def parameter_table(recipe: Recipe) -> Table:
     """Every parameter of a recipe; the addresses are keys below ``method`` in an experiment file."""
     result = table("method.", "default", "allowed", "meaning")
@@ -92,6 +120,10 @@ def size(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.2f} {unit}"
         count /= 1000
     raise AssertionError("the loop returns")
+
+
+def _numbers(values: tuple[float, ...]) -> str:
+    return " ".join(f"{value:g}" for value in values)
 
 
 def _cells(row: Row) -> tuple[str, ...]:

@@ -1,10 +1,11 @@
 """Datasets, splits, partitions and transforms."""
 
-from fedfuse.data.catalogue import CATALOGUE, Card
-from fedfuse.data.dataset import Dataset, Examples, Normalisation
+from fedfuse.data.card import Card
+from fedfuse.data.catalogue import CATALOGUE
+from fedfuse.data.dataset import Dataset, Examples, Normalisation, Owners
 from fedfuse.data.holdings import Holdings
 from fedfuse.data.load import load
-from fedfuse.data.partition import AnyPartition, Iid, Partition, PartitionReport
+from fedfuse.data.partition import AnyPartition, Iid, Natural, Partition, PartitionReport
 from fedfuse.data.settings import DataSettings
 from fedfuse.data.splits import Indices, SplitIndices, Splits, split
 from fedfuse.data.transform import Transform
@@ -19,7 +20,9 @@ __all__ = [
     "Holdings",
     "Iid",
     "Indices",
+    "Natural",
     "Normalisation",
+    "Owners",
     "Partition",
     "PartitionReport",
     "SplitIndices",

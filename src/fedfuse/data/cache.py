@@ -14,7 +14,7 @@ import numpy as np
 from fedfuse.core.files import write_atomically, write_text
 from fedfuse.data.readers.contents import Array, Contents, Reading
 
-FORMAT = 1
+FORMAT = 2
 """Raised whenever the decoded arrays of the same file would differ from those of an older version."""
 
 
@@ -53,22 +53,26 @@ def _load(folder: Path) -> Contents | None:
         description = json.loads((folder / "contents.json").read_text(encoding="utf-8"))
         inputs = np.load(folder / "inputs.npy", allow_pickle=False)
         labels = np.load(folder / "labels.npy", allow_pickle=False)
-        if description["checksums"] != [_checksum(inputs), _checksum(labels)]:
+        clients = np.load(folder / "clients.npy", allow_pickle=False) if description["clients"] else None
+        if description["checksums"] != _checksums(inputs, labels, clients):
             return None
         names = description["class_names"]
     except (OSError, ValueError, KeyError, TypeError, EOFError):
         return None
-    return Contents(inputs, labels, None if names is None else tuple(names))
+    return Contents(inputs, labels, None if names is None else tuple(names), clients)
 
 
 def _store(folder: Path, contents: Contents) -> None:
     description = {
-        "checksums": [_checksum(contents.inputs), _checksum(contents.labels)],
+        "checksums": _checksums(contents.inputs, contents.labels, contents.clients),
         "class_names": contents.class_names,
+        "clients": contents.clients is not None,
     }
     try:
         _save(folder / "inputs.npy", contents.inputs)
         _save(folder / "labels.npy", contents.labels)
+        if contents.clients is not None:
+            _save(folder / "clients.npy", contents.clients)
         # Last, so that a description never speaks of arrays that are not there.
         write_text(folder / "contents.json", json.dumps(description))
     except OSError:
@@ -82,6 +86,10 @@ def _save(path: Path, array: Array) -> None:
             np.save(file, array, allow_pickle=False)
 
     write_atomically(path, write)
+
+
+def _checksums(*arrays: Array | None) -> list[int]:
+    return [_checksum(array) for array in arrays if array is not None]
 
 
 def _checksum(array: Array) -> int:

@@ -10,11 +10,23 @@ from torch import Tensor
 
 
 @dataclass(frozen=True)
+class Owners:
+    """Whose each example is, in data that comes already separated by client: a number per example, and their names."""
+
+    numbers: Tensor
+    names: tuple[str, ...]
+
+    def select(self, where: Tensor) -> Owners:
+        return Owners(self.numbers[where], self.names)
+
+
+@dataclass(frozen=True)
 class Examples:
     """Inputs as they lie in memory (images: uint8, N x C x H x W; features: float32, N x D) and int64 labels."""
 
     inputs: Tensor
     labels: Tensor
+    owners: Owners | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -22,7 +34,8 @@ class Examples:
     def select(self, indices: Tensor | Sequence[int]) -> Examples:
         """The examples at these positions, copied in this order."""
         where = torch.as_tensor(indices, dtype=torch.long)
-        return Examples(self.inputs[where], self.labels[where])
+        owners = None if self.owners is None else self.owners.select(where)
+        return Examples(self.inputs[where], self.labels[where], owners)
 
     @property
     def shape(self) -> tuple[int, ...]:

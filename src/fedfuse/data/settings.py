@@ -11,7 +11,7 @@ from fedfuse.core.part import Settings
 from fedfuse.data.catalogue import CATALOGUE
 
 HUB_PREFIX = "hf:"
-OWN_FILES = ("parquet", "npz", "images")
+OWN_FILES = ("parquet", "csv", "npz", "images", "python")
 GENERATED = ("blobs", "swiss_roll")
 INSTALLED = ("digits",)
 
@@ -34,15 +34,25 @@ class DataSettings(Settings):
     """The ``data`` section of an experiment."""
 
     name: str = Field(
-        description="A dataset of the catalogue (digits, cifar10, ...); parquet, npz or images for your own files; "
+        description="A dataset of the catalogue (digits, cifar10, ...); parquet, csv, npz, images or python for "
+        "your own data; "
         "or hf:<name or folder> for a Hugging Face dataset."
     )
     path: str | None = Field(
-        None, description="Your file or folder; for a dataset of the catalogue, the folder its files lie in."
+        None,
+        description="Your file or folder, or module:function for python; for a dataset of the catalogue, the "
+        "folder its files lie in.",
     )
     test_path: str | None = Field(None, description="Your own test file or folder, when it lies elsewhere than path.")
     input_column: str | None = Field(None, description="The column of images or of lists of numbers.")
     label_column: str | None = Field(None, description="The column of labels, whole numbers from 0.")
+    client_column: str | None = Field(
+        None, description="The column that says whose each example is, for partition natural."
+    )
+    client_files: bool = Field(
+        False,
+        description="path is a folder with one file per client (images: one folder per client), named after it.",
+    )
     resize: int | None = Field(
         None, ge=1, le=4096, description="Side in pixels to which images are resized, by averaging boxes of pixels."
     )
@@ -93,6 +103,8 @@ class DataSettings(Settings):
     def _only_what_applies(self) -> DataSettings:
         if self.name in OWN_FILES and self.path is None:
             raise ValueError(f"data.name = {self.name} reads your own files, so data.path must say where they are")
+        if self.client_column is not None and self.client_files:
+            raise ValueError("data.client_column and data.client_files both say whose each example is; keep one")
         for key in self._irrelevant():
             if getattr(self, key):
                 raise ValueError(f"data.{key} has no meaning for data.name = {self.name}; remove it")
@@ -100,13 +112,15 @@ class DataSettings(Settings):
 
     def _irrelevant(self) -> tuple[str, ...]:
         generator = ("examples", "classes", "spread")
-        columns = ("input_column", "label_column")
+        columns = ("input_column", "label_column", "client_column")
         if self.name in GENERATED:
-            return ("path", "test_path", *columns, "resize", "channels", "augment")
+            return ("path", "test_path", *columns, "client_files", "resize", "channels", "augment")
         if self.name in INSTALLED:
-            return ("path", "test_path", *columns, *generator)
+            return ("path", "test_path", *columns, "client_files", *generator)
         if self.name in CATALOGUE:
-            return ("test_path", *columns, *generator)
+            return ("test_path", *columns, "client_files", *generator)
         if self.name.startswith(HUB_PREFIX):
-            return ("path", "test_path", *generator)
-        return generator if self.name == "parquet" else (*columns, *generator)
+            return ("path", "test_path", "client_files", *generator)
+        if self.name == "python":
+            return ("test_path", *columns, "client_files", *generator)
+        return generator if self.name in ("parquet", "csv") else (*columns, *generator)

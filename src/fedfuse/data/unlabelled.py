@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fedfuse.core.errors import DataError
 from fedfuse.data.cache import cached
-from fedfuse.data.own_files import cached_parquet
+from fedfuse.data.own_files import cached_table
 from fedfuse.data.readers import Reading, read_folder
 from fedfuse.data.readers.contents import Array
 from fedfuse.data.readers.folder import all_images
@@ -23,5 +23,5 @@ def read_unlabelled(path: Path, reading: Reading) -> Array:
     if path.suffix == ".npz":
         return read_npz_inputs(path, reading)
     if path.suffix == ".parquet":
-        return cached_parquet([path], reading).inputs
+        return cached_table("parquet", [path], reading).inputs
     raise DataError(f"data.path: {path} is neither a folder of images nor an .npz or .parquet file")

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from fedfuse.core.errors import ConfigError
+from fedfuse.core.imports import first_line
 from fedfuse.core.randomness import Key
 from fedfuse.models.classifier import Classifier
 
@@ -68,10 +69,6 @@ def adapt(network: nn.Module, input_shape: tuple[int, ...], classes: int, name: 
 def logits_of(output: Any) -> Any:
     """The output itself, or its ``logits`` where a network returns an object that has them."""
     return getattr(output, "logits", output)
-
-
-def first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".partition("\n")[0]
 
 
 def _has_parts(network: nn.Module) -> bool:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import re
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, Literal
 
-from pydantic import Field, JsonValue, field_validator
+from pydantic import Field, JsonValue
 from torch import nn
 
-from fedfuse.core.errors import ConfigError, unknown
-from fedfuse.models.adapt import adapt, first_line
+from fedfuse.core.errors import ConfigError
+from fedfuse.core.imports import Address, first_line, import_function, working_folder_importable
+from fedfuse.models.adapt import adapt
 from fedfuse.models.architecture import Architecture
 from fedfuse.models.classifier import Classifier
 
@@ -32,19 +28,12 @@ class Own(Architecture):
     """
 
     arch: Literal["own"] = "own"
-    callable: str = Field(description="package.module:function, importable from the working folder or installed")
+    callable: Address = Field(description="package.module:function, importable from the working folder or installed")
     arguments: dict[str, JsonValue] = Field(default_factory=dict, description="further keyword arguments")
-
-    @field_validator("callable")
-    @classmethod
-    def _is_an_address(cls, value: str) -> str:
-        if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", value):
-            raise ValueError(f"'{value}' should be written as package.module:function")
-        return value
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> Classifier:
         name = f"own model '{self.callable}'"
-        with _working_folder_importable():
+        with working_folder_importable():
             network = self._call(name, input_shape, classes)
         if not isinstance(network, nn.Module):
             raise ConfigError(
@@ -53,7 +42,7 @@ class Own(Architecture):
         return adapt(network, input_shape, classes, name)
 
     def _call(self, name: str, input_shape: tuple[int, ...], classes: int) -> Any:
-        function = self._function(name)
+        function = import_function(self.callable, name)
         offers = {"input_shape": input_shape, **dict.fromkeys(CLASSES_NAMES, classes)}
         wanted = {key: value for key, value in offers.items() if key in _parameters(function)}
         try:
@@ -61,34 +50,9 @@ class Own(Architecture):
         except Exception as error:
             raise ConfigError(f"{name} failed: {first_line(error)}") from error
 
-    def _function(self, name: str) -> Callable[..., Any]:
-        module_name, _, attribute = self.callable.partition(":")
-        try:
-            module = importlib.import_module(module_name)
-        except Exception as error:
-            raise ConfigError(
-                f"{name} cannot be imported from the working folder or the installed packages: {first_line(error)}"
-            ) from error
-        if not hasattr(module, attribute):
-            there = [key for key, value in vars(module).items() if getattr(value, "__module__", None) == module_name]
-            raise ConfigError(f"{name}: {unknown('function', attribute, there)}")
-        function: Callable[..., Any] = getattr(module, attribute)
-        return function
-
 
 def _parameters(function: Callable[..., Any]) -> frozenset[str]:
     try:
         return frozenset(inspect.signature(function).parameters)
     except (TypeError, ValueError):  # something that cannot be called, or is not written in Python
         return frozenset()
-
-
-@contextmanager
-def _working_folder_importable() -> Iterator[None]:
-    """As for ``python -m``; an installed command does not look there by itself."""
-    here = str(Path.cwd())
-    sys.path.insert(0, here)
-    try:
-        yield
-    finally:
-        sys.path.remove(here)

@@ -31,6 +31,7 @@ WIDTHS, HEIGHTS = (8.0, 16.0), (5.4, 14.0)
 MARGIN_WIDTH, MARGIN_HEIGHT = 2.0, 2.2
 BARS_HEIGHT = 0.9
 MOST_TICKS = 25
+LONGEST_LEVEL_NAME = 4  # letters; longer names of clients are turned upright
 MOST_DIGITS = 84  # that the labels of all bars may have together without touching
 LEAST_DIAMETER = 3.0  # points; below it the largest bubble would be a speck
 FULL_QUANTILE, LARGEST_OVER_FULL = 0.98, 4.0
@@ -55,6 +56,7 @@ def partition_figure(report: PartitionReport) -> Figure:
     set_title(bars, describe(report))
     _draw_sizes(bars, [client.size for client in report.clients])
     _draw_bubbles(figure, bubbles, counts)
+    _name_clients(bubbles, [client.name for client in report.clients])
     return figure
 
 
@@ -104,7 +106,6 @@ def _draw_bubbles(figure: Figure, axes: Axes, counts: Counts) -> None:
     axes.set_ylabel("Class", fontsize=TEXT_SIZE, color=INK)
     axes.set_xlim(-0.5, max(clients, 1) - 0.5)
     axes.set_ylim(-0.5, max(classes, 1) - 0.5)
-    axes.set_xticks(ticks(clients))
     axes.set_yticks(ticks(classes))
     held = np.nonzero(counts)
     examples = sample_counts(int(counts.max(initial=1)))
@@ -127,6 +128,12 @@ def _draw_bubbles(figure: Figure, axes: Axes, counts: Counts) -> None:
     bubbles.set_sizes(scale * counts[held])
     for handle, count in zip(cast("list[PathCollection]", legend.legend_handles), examples, strict=True):
         handle.set_sizes(np.array([scale * count]))
+
+
+def _name_clients(axes: Axes, names: list[str]) -> None:
+    shown = ticks(len(names))
+    upright = all(len(names[client]) <= LONGEST_LEVEL_NAME for client in shown)
+    axes.set_xticks(shown, [names[client] for client in shown], rotation=0 if upright else 90)
 
 
 def full_diameter(figure: Figure, axes: Axes, counts: Counts) -> float:

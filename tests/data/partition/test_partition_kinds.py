@@ -7,7 +7,15 @@ import pytest
 
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.randomness import Key
-from fedfuse.data.partition import Dirichlet, DirichletBalanced, DirichletSliced, Partition, Quantity, Step
+from fedfuse.data.partition import (
+    Dirichlet,
+    DirichletBalanced,
+    DirichletEqual,
+    DirichletSliced,
+    Partition,
+    Quantity,
+    Step,
+)
 
 
 def class_counts(partition: Partition, labels: np.ndarray, classes: int, seed: int = 0) -> np.ndarray:
@@ -32,7 +40,7 @@ def test_step_has_the_numbers_of_fedbe(
 
 def test_small_alpha_is_heterogeneous_and_large_alpha_is_not() -> None:
     labels = np.arange(20000) % 10
-    for kind in (Dirichlet, DirichletBalanced, DirichletSliced):
+    for kind in (Dirichlet, DirichletBalanced, DirichletEqual, DirichletSliced):
         sharp, flat = (
             (class_counts(kind(clients=20, alpha=alpha), labels, 10) > 10).sum(axis=1).mean() for alpha in (0.1, 100)
         )

@@ -15,8 +15,10 @@ from fedfuse.data.partition import (
     AnyPartition,
     Dirichlet,
     DirichletBalanced,
+    DirichletEqual,
     DirichletFloor,
     DirichletSliced,
+    DrawnPartition,
     Iid,
     Partition,
     Quantity,
@@ -38,6 +40,7 @@ partitions = st.one_of(
         guaranteed_per_class=st.integers(0, 2),
     ),
     st.builds(DirichletSliced, clients=clients, alpha=alphas),
+    st.builds(DirichletEqual, clients=clients, alpha=alphas),
     st.builds(DirichletFloor, clients=clients, alpha=alphas),
     st.builds(Step, clients=clients, major_classes=st.integers(1, 4), minor_per_class=st.integers(0, 3)),
     st.builds(Quantity, clients=clients, alpha=alphas, min_examples=st.integers(1, 5)),
@@ -48,7 +51,7 @@ def random_labels(examples: int, classes: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, classes, examples)
 
 
-def attempt(partition: Partition, labels: np.ndarray, classes: int, key: Key) -> tuple[list[np.ndarray], str]:
+def attempt(partition: DrawnPartition, labels: np.ndarray, classes: int, key: Key) -> tuple[list[np.ndarray], str]:
     """The assignment, or the sentence that refused it."""
     try:
         return partition.assign(labels, classes, key), ""
@@ -68,7 +71,7 @@ def give_up_early() -> object:
 @settings(deadline=None, max_examples=300)
 @given(partition=partitions, examples=st.integers(25, 400), classes=st.integers(1, 6), seed=st.integers(0, 2**32))
 def test_disjoint_complete_sorted_nonempty_and_deterministic(
-    partition: Partition, examples: int, classes: int, seed: int
+    partition: DrawnPartition, examples: int, classes: int, seed: int
 ) -> None:
     labels = random_labels(examples, classes, seed)
     parts, refusal = attempt(partition, labels, classes, Key(seed))
@@ -88,10 +91,10 @@ def test_disjoint_complete_sorted_nonempty_and_deterministic(
     _check_promises(partition, parts, labels, classes)
 
 
-def _check_promises(partition: Partition, parts: list[np.ndarray], labels: np.ndarray, classes: int) -> None:
+def _check_promises(partition: DrawnPartition, parts: list[np.ndarray], labels: np.ndarray, classes: int) -> None:
     sizes = np.array([len(part) for part in parts])
     counts = np.stack([np.bincount(labels[part], minlength=classes) for part in parts])
-    if isinstance(partition, Iid | DirichletSliced):
+    if isinstance(partition, Iid | DirichletSliced | DirichletEqual):
         assert sizes.max() - sizes.min() <= 1
     if isinstance(partition, Dirichlet | DirichletBalanced | Quantity):
         assert sizes.min() >= partition.min_examples
@@ -109,6 +112,7 @@ def _check_promises(partition: Partition, parts: list[np.ndarray], labels: np.nd
         DirichletBalanced(clients=5, alpha=1),
         DirichletSliced(clients=5, alpha=1),
         DirichletFloor(clients=5, alpha=1),
+        DirichletEqual(clients=5, alpha=1),
         Step(clients=5, major_classes=2, minor_per_class=3),
         Quantity(clients=5, alpha=1),
     ],

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from fedfuse.core.errors import DataError
 from fedfuse.core.randomness import Key
-from fedfuse.data.partition import Dirichlet, DirichletFloor, PartitionReport, assignment_hash
+from fedfuse.data.dataset import Owners
+from fedfuse.data.partition import Dirichlet, DirichletFloor, Natural, PartitionReport, assignment_hash
 
 LABELS = np.arange(60) % 3
 
@@ -57,6 +59,20 @@ def test_a_changed_or_cut_file_is_refused(tmp_path: Path) -> None:
 def test_the_hash_knows_the_borders() -> None:
     one, two = np.array([1]), np.array([2, 3])
     assert assignment_hash([one, two]) != assignment_hash([np.array([1, 2]), np.array([3])])
+
+
+def test_clients_are_called_what_the_data_calls_them(tmp_path: Path) -> None:
+    owners = Owners(torch.arange(60) % 3, ("ann", "bob", "cem"))
+    partition = Natural(clients=2)
+    assignment = partition.assign(LABELS, 3, Key(0), owners)
+    report = PartitionReport.of(partition, assignment, LABELS, 3, owners)
+    report.save(tmp_path / "partition.json")
+    names = [client.name for client in PartitionReport.load(tmp_path / "partition.json").clients]
+    assert names == [owners.names[int(owners.numbers[part[0]])] for part in assignment]
+    assert report.unassigned == 20
+    drawn = Dirichlet(clients=2, alpha=1.0)
+    shares = PartitionReport.of(drawn, drawn.assign(LABELS, 3, Key(0), owners), LABELS, 3, owners).clients
+    assert [client.name for client in shares] == ["0", "1"]
 
 
 def test_in_words() -> None:

@@ -13,6 +13,7 @@ from torch import Tensor
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.part import Part
 from fedfuse.core.randomness import Key
+from fedfuse.data.dataset import Owners
 
 Indices = NDArray[np.int64]
 Counts = NDArray[np.int64]
@@ -24,10 +25,30 @@ TRIES = 5000
 class Partition(Part):
     """Divides the training examples among clients."""
 
+    @abstractmethod
+    def assign(self, labels: Tensor | Indices, classes: int, key: Key, owners: Owners | None = None) -> list[Indices]:
+        """For every client the sorted positions of its examples; no position is given twice.
+
+        ``owners`` are the clients that the data itself comes with, if any.
+        """
+
+    def names(self, assignment: Sequence[Indices], owners: Owners | None) -> list[str]:  # noqa: ARG002
+        """What the clients of this assignment are called."""
+        return [str(client) for client in range(len(assignment))]
+
+
+class DrawnPartition(Partition):
+    """Divides the examples at random, whosever they were."""
+
     clients: int = Field(ge=1, le=1_000_000, description="Number of clients.")
 
-    def assign(self, labels: Tensor | Indices, classes: int, key: Key) -> list[Indices]:
-        """For every client the sorted positions of its examples; no position is given twice."""
+    def assign(
+        self,
+        labels: Tensor | Indices,
+        classes: int,
+        key: Key,
+        owners: Owners | None = None,  # noqa: ARG002
+    ) -> list[Indices]:
         known = np.asarray(labels, dtype=np.int64)
         if self.clients > len(known):
             raise ConfigError(

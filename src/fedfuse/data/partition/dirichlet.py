@@ -9,8 +9,8 @@ from pydantic import Field
 
 from fedfuse.data.partition.base import (
     Counts,
+    DrawnPartition,
     Indices,
-    Partition,
     check_minimum,
     counts_from_shares,
     deal,
@@ -20,7 +20,7 @@ from fedfuse.data.partition.base import (
 )
 
 
-class Dirichlet(Partition):
+class Dirichlet(DrawnPartition):
     """Small alpha: few classes per client and very different sizes. Every example is given to someone."""
 
     kind: Literal["dirichlet"] = "dirichlet"

@@ -11,8 +11,8 @@ from fedfuse.core.errors import ConfigError
 from fedfuse.data.partition.balance import balanced_counts
 from fedfuse.data.partition.base import (
     Counts,
+    DrawnPartition,
     Indices,
-    Partition,
     check_minimum,
     deal,
     enough_for_all,
@@ -21,7 +21,7 @@ from fedfuse.data.partition.base import (
 )
 
 
-class DirichletBalanced(Partition):
+class DirichletBalanced(DrawnPartition):
     """FedBE: alpha 0.1 and 2 guaranteed images per class. Those are reserved first, so clients stay disjoint."""
 
     kind: Literal["dirichlet_balanced"] = "dirichlet_balanced"

@@ -7,13 +7,13 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from fedfuse.data.partition.base import Counts, Indices, Partition, deal, enough_for_all, redraw, shuffled_classes
+from fedfuse.data.partition.base import Counts, DrawnPartition, Indices, deal, enough_for_all, redraw, shuffled_classes
 
 LEAST_COLUMN_SUM = 0.01
 """As in the thesis code."""
 
 
-class DirichletFloor(Partition):
+class DirichletFloor(DrawnPartition):
     """Not complete: fewer than classes x clients examples belong to nobody.
 
     Other than in the thesis code, a draw that rounds a client down to no example at all is drawn again too.

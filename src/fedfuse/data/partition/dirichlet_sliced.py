@@ -8,10 +8,10 @@ import numpy as np
 from pydantic import Field
 
 from fedfuse.data.partition.balance import balanced_counts
-from fedfuse.data.partition.base import Counts, Indices, Partition, deal, enough_for_all, redraw, shuffled_classes
+from fedfuse.data.partition.base import Counts, DrawnPartition, Indices, deal, enough_for_all, redraw, shuffled_classes
 
 
-class DirichletSliced(Partition):
+class DirichletSliced(DrawnPartition):
     """All clients end equally large (by at most one), and neighbours share classes at the slices' borders."""
 
     kind: Literal["dirichlet_sliced"] = "dirichlet_sliced"

@@ -6,10 +6,10 @@ from typing import Literal
 
 import numpy as np
 
-from fedfuse.data.partition.base import Indices, Partition
+from fedfuse.data.partition.base import DrawnPartition, Indices
 
 
-class Iid(Partition):
+class Iid(DrawnPartition):
     """Shuffle and cut; sizes differ by at most one."""
 
     kind: Literal["iid"] = "iid"

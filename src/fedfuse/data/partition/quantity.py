@@ -9,8 +9,8 @@ from pydantic import Field
 
 from fedfuse.data.partition.base import (
     Counts,
+    DrawnPartition,
     Indices,
-    Partition,
     check_minimum,
     counts_from_shares,
     enough_for_all,
@@ -18,7 +18,7 @@ from fedfuse.data.partition.base import (
 )
 
 
-class Quantity(Partition):
+class Quantity(DrawnPartition):
     """Clients differ in how much they have, not in what they have."""
 
     kind: Literal["quantity"] = "quantity"

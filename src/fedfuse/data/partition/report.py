@@ -14,12 +14,14 @@ from torch import Tensor
 from fedfuse.core.errors import DataError
 from fedfuse.core.files import write_text
 from fedfuse.core.part import Settings
+from fedfuse.data.dataset import Owners
 from fedfuse.data.partition.base import Indices, Partition
 
 
 class ClientShare(Settings):
     """One client's part."""
 
+    name: str = Field(description="The client's number, or the name it has in data that came separated.")
     size: int = Field(ge=0, description="Number of examples.")
     class_counts: tuple[int, ...] = Field(description="Number of examples of each class.")
 
@@ -36,7 +38,11 @@ class PartitionReport(Settings):
 
     @staticmethod
     def of(
-        partition: Partition, assignment: Sequence[Indices], labels: Tensor | Indices, classes: int
+        partition: Partition,
+        assignment: Sequence[Indices],
+        labels: Tensor | Indices,
+        classes: int,
+        owners: Owners | None = None,
     ) -> PartitionReport:
         known = np.asarray(labels)
         return PartitionReport(
@@ -44,7 +50,10 @@ class PartitionReport(Settings):
             examples=len(known),
             unassigned=len(known) - sum(len(part) for part in assignment),
             sha256=assignment_hash(assignment),
-            clients=tuple(_share(known[part], classes) for part in assignment),
+            clients=tuple(
+                _share(name, known[part], classes)
+                for name, part in zip(partition.names(assignment, owners), assignment, strict=True)
+            ),
             assignment=tuple(tuple(part.tolist()) for part in assignment),
         )
 
@@ -87,6 +96,6 @@ def _range(values: Sequence[int]) -> str:
     return str(low) if low == high else f"{low} to {high}"
 
 
-def _share(labels: Indices, classes: int) -> ClientShare:
+def _share(name: str, labels: Indices, classes: int) -> ClientShare:
     counts = np.bincount(labels, minlength=classes)
-    return ClientShare(size=len(labels), class_counts=tuple(counts.tolist()))
+    return ClientShare(name=name, size=len(labels), class_counts=tuple(counts.tolist()))

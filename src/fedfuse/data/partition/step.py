@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from fedfuse.core.errors import ConfigError
-from fedfuse.data.partition.base import Counts, Indices, Partition, deal, shuffled_classes
+from fedfuse.data.partition.base import Counts, DrawnPartition, Indices, deal, shuffled_classes
 
 
-class Step(Partition):
+class Step(DrawnPartition):
     """What the minor clients of a class leave is divided equally among its major clients; nothing is left over."""
 
     kind: Literal["step"] = "step"

@@ -20,6 +20,7 @@ class Reading:
 
     input_column: str | None = None
     label_column: str | None = None
+    client_column: str | None = None
     resize: int | None = None
     channels: int | None = None
     labelled: bool = True
@@ -28,11 +29,15 @@ class Reading:
 
 @dataclass(frozen=True)
 class Contents:
-    """Checked arrays: uint8 images N x C x H x W or float32 features N x D, and int64 labels."""
+    """Checked arrays: uint8 images N x C x H x W or float32 features N x D, and int64 labels.
+
+    ``clients`` names the client that each example belongs to, where the data says so.
+    """
 
     inputs: Array
     labels: Array
     class_names: tuple[str, ...] | None = None
+    clients: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,8 @@ def join(parts: Sequence[Contents], names: Sequence[str]) -> Contents:
                 f"{name} holds inputs of {describe(part.inputs)} and {names[0]} of {describe(first.inputs)}; "
                 "set data.resize and data.channels, or keep one kind of input"
             )
+        if (part.clients is None) != (first.clients is None):
+            raise DataError(f"{name} and {names[0]} do not both name the clients of their examples; both must, or none")
         if part.class_names != first.class_names:
             raise DataError(f"{name} and {names[0]} name different classes; the files of one dataset must agree")
     if len(parts) == 1:
@@ -61,6 +68,7 @@ def join(parts: Sequence[Contents], names: Sequence[str]) -> Contents:
         np.concatenate([part.inputs for part in parts]),
         np.concatenate([part.labels for part in parts]),
         first.class_names,
+        None if first.clients is None else np.concatenate([part.clients for part in parts if part.clients is not None]),
     )
 
 
@@ -82,13 +90,14 @@ def checked_labels(values: Array, where: str) -> NDArray[np.int64]:
     return values.astype(np.int64)
 
 
-def check_range(labels: Array, classes: int, where: str) -> None:
-    """Every label names one of the classes."""
-    bad = np.flatnonzero((labels < 0) | (labels >= classes))
+def check_range(labels: Array, classes: int, where: str, first: int = 0) -> None:
+    """Every label names one of the classes, which are counted from ``first``."""
+    last = first + classes - 1
+    bad = np.flatnonzero((labels < first) | (labels > last))
     if len(bad):
         row = int(bad[0])
         raise DataError(
-            f"{where}, row {row}: label {labels[row]} is out of range; {classes} classes are 0..{classes - 1}"
+            f"{where}, row {row}: label {labels[row]} is out of range; {classes} classes are {first}..{last}"
         )
 
 

@@ -23,11 +23,16 @@ def folder_roots(root: Path, test_root: Path | None) -> tuple[Path, Path | None]
 
 def class_folders(root: Path) -> tuple[str, ...]:
     """One class per subfolder, in the order of their names."""
+    return subfolders(root, "one subfolder of images per class")
+
+
+def subfolders(root: Path, wish: str) -> tuple[str, ...]:
+    """Their names in order; ``wish`` says what they should be."""
     if not root.is_dir():
-        raise DataError(f"data.path: {root} is not a folder; it must hold one subfolder of images per class")
+        raise DataError(f"data.path: {root} is not a folder; it must hold {wish}")
     names = sorted(entry.name for entry in root.iterdir() if entry.is_dir() and not entry.name.startswith("."))
     if not names:
-        raise DataError(f"data.path: {root} has no subfolders; it must hold one subfolder of images per class")
+        raise DataError(f"data.path: {root} has no subfolders; it must hold {wish}")
     return tuple(names)
 
 
@@ -62,7 +67,8 @@ def all_images(root: Path) -> list[Path]:
 
 def read_folder(files: Sequence[tuple[Path, int]], classes: tuple[str, ...], reading: Reading) -> Contents:
     """The images of :func:`image_files`, decoded."""
-    inputs = decode_images([path for path, _ in files], lambda position: str(files[position][0]), reading)
+    paths = [path for path, _ in files]
+    inputs = decode_images([paths], len(paths), lambda position: str(paths[position]), reading)
     return Contents(inputs, np.array([label for _, label in files], dtype=np.int64), classes)
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,15 +18,25 @@ from fedfuse.core.errors import DataError
 from fedfuse.data.readers.contents import Reading
 
 Pixels = NDArray[np.uint8]
+Encoded = bytes | Path | None
 
-BLOCK = 256
+BLOCK = 128
+WORTH_A_THREAD = 64 * 64
+"""Pixels; smaller images decode faster on one thread than on two that wait for each other."""
+FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "PPM", "TIFF")
+"""Named, because Pillow otherwise tries forty of them on every image, which takes longer than decoding a small one."""
 GRAY_MODES = frozenset({"1", "L", "LA"})
 COLOUR_MODES = frozenset({"P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "HSV", "LAB"})
 
 
-def decode_images(sources: Sequence[bytes | Path | None], name: Callable[[int], str], reading: Reading) -> Pixels:
-    """Decode every image; ``name(i)`` says where the i-th one lies, for errors."""
-    return _stack(len(sources), lambda position: _open(sources[position], name(position), reading), name)
+def decode_images(
+    batches: Iterable[Sequence[Encoded]], count: int, name: Callable[[int], str], reading: Reading
+) -> Pixels:
+    """Decode ``count`` images into one array, batch by batch; ``name(i)`` says where the i-th lies, for errors."""
+    stack = _Stack(count, name)
+    for batch in batches:
+        stack.extend(len(batch), partial(_decode, batch, stack.filled, name, reading))
+    return stack.pixels
 
 
 def refit_images(images: Pixels, reading: Reading, name: Callable[[int], str]) -> Pixels:
@@ -38,38 +50,63 @@ def refit_images(images: Pixels, reading: Reading, name: Callable[[int], str]) -
         image = Image.fromarray(raw[0] if len(raw) == 1 else np.ascontiguousarray(raw.transpose(1, 2, 0)))
         return _pixels(image, name(position), reading)
 
-    return _stack(len(images), refit, name)
+    stack = _Stack(len(images), name)
+    stack.extend(len(images), refit)
+    return stack.pixels
 
 
-def _stack(count: int, image_at: Callable[[int], Pixels], name: Callable[[int], str]) -> Pixels:
-    first = image_at(0)
-    result = np.empty((count, *first.shape), np.uint8)
+class _Stack:
+    """One array for all images, filled in order."""
 
-    def fill(start: int) -> None:
-        for position in range(start, min(start + BLOCK, count)):
-            image = image_at(position)
-            if image.shape != first.shape:
-                raise DataError(_mismatch(image, name(position), first, name(0)))
-            result[position] = image
+    def __init__(self, count: int, name: Callable[[int], str]) -> None:
+        self.filled = 0
+        self.pixels: Pixels = np.empty(0, np.uint8)
+        self._count = count
+        self._name = name
 
-    # Pillow lets go of the interpreter's lock while it decodes, so threads are enough.
-    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-        for _ in pool.map(fill, range(0, count, BLOCK)):
-            pass
-    return result
+    def extend(self, number: int, image_at: Callable[[int], Pixels]) -> None:
+        """The next ``number`` images, each H x W x C; they must all be as large as the very first one."""
+        if self.filled == 0 and number > 0:
+            height, width, channels = image_at(0).shape
+            self.pixels = np.empty((self._count, channels, height, width), np.uint8)
+        end = self.filled + number
+        fill = partial(self._fill, image_at, end)
+        with ThreadPoolExecutor(self._threads()) as pool:
+            for _ in pool.map(fill, range(self.filled, end, BLOCK)):
+                pass
+        self.filled = end
+
+    def _fill(self, image_at: Callable[[int], Pixels], end: int, start: int) -> None:
+        """One block; to put channels first is much faster for many images at once than for each."""
+        images = [image_at(position) for position in range(start, min(start + BLOCK, end))]
+        _, channels, height, width = self.pixels.shape
+        for position, image in enumerate(images, start):
+            if image.shape != (height, width, channels):
+                raise DataError(_mismatch(image.shape, self._name(position), (height, width, channels), self._name(0)))
+        self.pixels[start : start + len(images)] = np.stack(images).transpose(0, 3, 1, 2)
+
+    def _threads(self) -> int:
+        """Pillow lets go of the interpreter's lock while it decodes, which pays for images that are not tiny."""
+        return min(8, os.cpu_count() or 1) if math.prod(self.pixels.shape[2:]) >= WORTH_A_THREAD else 1
 
 
-def _mismatch(image: Pixels, name: str, first: Pixels, first_name: str) -> str:
-    key = "data.channels" if image.shape[1:] == first.shape[1:] else "data.resize"
-    sizes = ["x".join(str(size) for size in pixels.shape) for pixels in (image, first)]
+def _mismatch(shape: tuple[int, ...], name: str, first: tuple[int, ...], first_name: str) -> str:
+    key = "data.channels" if shape[:2] == first[:2] else "data.resize"
+    sizes = [f"{channels}x{height}x{width}" for height, width, channels in (shape, first)]
     return f"{name} is {sizes[0]} while {first_name} is {sizes[1]}; set {key} to make all images alike"
 
 
-def _open(source: bytes | Path | None, name: str, reading: Reading) -> Pixels:
+def _decode(
+    batch: Sequence[Encoded], start: int, name: Callable[[int], str], reading: Reading, position: int
+) -> Pixels:
+    return _open(batch[position - start], name(position), reading)
+
+
+def _open(source: Encoded, name: str, reading: Reading) -> Pixels:
     if source is None:
         raise DataError(f"{name} holds no image; remove the row or fill it in")
     try:
-        with Image.open(io.BytesIO(source) if isinstance(source, bytes) else source) as image:
+        with Image.open(io.BytesIO(source) if isinstance(source, bytes) else source, formats=FORMATS) as image:
             return _pixels(image, name, reading)
     except DataError:
         raise
@@ -78,11 +115,12 @@ def _open(source: bytes | Path | None, name: str, reading: Reading) -> Pixels:
 
 
 def _pixels(image: Image.Image, name: str, reading: Reading) -> Pixels:
-    converted = image.convert(_mode(image, name, reading))
+    mode = _mode(image, name, reading)
+    converted = image if image.mode == mode else image.convert(mode)
     if reading.resize is not None:
         converted = converted.resize((reading.resize, reading.resize), Image.Resampling.BOX)
     pixels = np.asarray(converted, dtype=np.uint8)
-    return pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1)
+    return pixels[:, :, None] if pixels.ndim == 2 else pixels
 
 
 def _mode(image: Image.Image, name: str, reading: Reading) -> str:

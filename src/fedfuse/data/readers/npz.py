@@ -1,9 +1,14 @@
-"""NumPy archives: ``inputs``/``labels``, ``x``/``y``, or ``x_train``/``y_train``/``x_test``/``y_test``."""
+"""NumPy archives: ``inputs``/``labels``, ``x``/``y``, or ``x_train``/``y_train``/``x_test``/``y_test``.
+
+A further array ``clients`` may say whose each training example is.
+"""
 
 from __future__ import annotations
 
 import zipfile
 import zlib
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,19 +23,25 @@ TEST_NAMES = (("x_test", "y_test"),)
 
 def read_npz(path: Path, reading: Reading) -> tuple[Contents, Contents | None]:
     """The training examples and, if the archive has them, the test examples."""
-    arrays = _arrays(path)
+    return contents_of_arrays(load_arrays(path), path.name, reading)
+
+
+def contents_of_arrays(arrays: Mapping[str, Array], where: str, reading: Reading) -> tuple[Contents, Contents | None]:
+    """The training examples and, if there are any, the test examples among named arrays."""
     train = _pair(arrays, TRAIN_NAMES)
     if train is None:
         found = ", ".join(sorted(arrays)) or "nothing"
-        raise DataError(f"{path.name} holds {found}; it must hold inputs and labels, x and y, or x_train and y_train")
+        raise DataError(f"{where} holds {found}; it must hold inputs and labels, x and y, or x_train and y_train")
+    contents = _contents(*train, where, reading)
+    if "clients" in arrays:
+        contents = replace(contents, clients=_clients(arrays["clients"], len(contents.labels), where))
     test = _pair(arrays, TEST_NAMES)
-    train_contents = _contents(*train, path.name, reading)
-    return train_contents, None if test is None else _contents(*test, f"{path.name} (test)", reading)
+    return contents, None if test is None else _contents(*test, f"{where} (test)", reading)
 
 
 def read_npz_inputs(path: Path, reading: Reading) -> Array:
     """The inputs alone: the array of a usual name, or the only one there is."""
-    arrays = _arrays(path)
+    arrays = load_arrays(path)
     named = [arrays[name] for name, _ in TRAIN_NAMES if name in arrays]
     if not named and len(arrays) == 1:
         named = list(arrays.values())
@@ -42,7 +53,8 @@ def read_npz_inputs(path: Path, reading: Reading) -> Array:
     return _inputs(named[0], path.name, reading)
 
 
-def _arrays(path: Path) -> dict[str, Array]:
+def load_arrays(path: Path) -> dict[str, Array]:
+    """All arrays of an archive; pickled objects are refused."""
     try:
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
@@ -50,7 +62,7 @@ def _arrays(path: Path) -> dict[str, Array]:
         raise DataError(f"{path} cannot be read as an npz archive of plain arrays; save it with numpy.savez") from error
 
 
-def _pair(arrays: dict[str, Array], names: tuple[tuple[str, str], ...]) -> tuple[Array, Array] | None:
+def _pair(arrays: Mapping[str, Array], names: tuple[tuple[str, str], ...]) -> tuple[Array, Array] | None:
     for inputs, labels in names:
         if inputs in arrays and labels in arrays:
             return arrays[inputs], arrays[labels]
@@ -72,6 +84,15 @@ def _inputs(inputs: Array, where: str, reading: Reading) -> Array:
     if inputs.dtype != np.uint8:
         raise DataError(f"{where}: the images are {inputs.dtype}; they must be uint8 from 0 to 255")
     return refit_images(_channels_first(inputs, where), reading, lambda row: f"{where}, row {row}")
+
+
+def _clients(values: Array, examples: int, where: str) -> Array:
+    if values.shape != (examples,) or values.dtype.kind not in "iuU":
+        raise DataError(
+            f"{where}: clients are {values.dtype} of shape {values.shape}; give one name or whole number for each of "
+            f"the {examples} training examples"
+        )
+    return values.astype(np.str_)
 
 
 def _channels_first(images: Array, where: str) -> Array:

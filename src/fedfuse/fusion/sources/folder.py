@@ -37,7 +37,7 @@ class UnlabelledFiles(FiniteSource):
 
     def open(self, surroundings: Surroundings) -> Source:
         path = Path(self.path).expanduser()
-        reading = Reading(self.input_column, None, self.resize, self.channels, labelled=False)
+        reading = Reading(self.input_column, resize=self.resize, channels=self.channels, labelled=False)
         try:
             inputs = torch.from_numpy(read_unlabelled(path, reading))
         except DataError as error:

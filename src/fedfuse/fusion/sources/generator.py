@@ -9,11 +9,8 @@ The generator is a file of ``fedfuse generator train`` or any function ``package
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -22,6 +19,7 @@ from pydantic import Field, model_validator
 from torch import Tensor
 
 from fedfuse.core.errors import ConfigError
+from fedfuse.core.imports import Address, first_line, import_function
 from fedfuse.fusion.sources.base import SourceSettings, Surroundings, check_classes, make_source
 from fedfuse.generators import Generator, load_generator
 from fedfuse.runtime.source import Source
@@ -34,9 +32,8 @@ class FrozenGenerator(SourceSettings):
 
     kind: Literal["generator"] = "generator"
     file: str | None = Field(None, description="a generator that fedfuse generator train wrote")
-    callable: str | None = Field(
+    callable: Address | None = Field(
         None,
-        pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$",
         description="package.module:function, your own generator; modules in the current folder are found",
     )
     size: int = Field(5000, ge=2, description="number of generated inputs")
@@ -64,7 +61,7 @@ class FrozenGenerator(SourceSettings):
             try:
                 made = function(self.size, key.child("noise").torch(), **options)
             except Exception as error:  # whatever a user's function raises is the user's to mend
-                raise ConfigError(f"source: {name} failed with {_in_words(error)}") from error
+                raise ConfigError(f"source: {name} failed with {first_line(error)}") from error
         images = surroundings.clients.inputs.dtype == torch.uint8
         raw = _checked(made, name, self.size, images)
         return make_source(name, raw, surroundings.transform, surroundings, "choose a generator of that shape")
@@ -72,41 +69,13 @@ class FrozenGenerator(SourceSettings):
     def _function(self) -> Function:
         if self.file is not None:
             return load_generator(Path(self.file).expanduser())
-        return _imported(str(self.callable))
+        return import_function(str(self.callable), "source.callable")
 
     def _labels(self, known: int, name: str, random: torch.Generator) -> Tensor:
         if self.classes is not None:
             check_classes(self.classes, known, name)
         wanted = torch.tensor(self.classes if self.classes is not None else range(known))
         return wanted[torch.randint(len(wanted), (self.size,), generator=random)]
-
-
-def _imported(address: str) -> Function:
-    module_name, _, attributes = address.partition(":")
-    try:
-        with _current_folder_importable():
-            found: Any = importlib.import_module(module_name)
-    except Exception as error:  # a user's module may raise anything while it is imported
-        raise ConfigError(f"source.callable: {module_name} cannot be imported: {_in_words(error)}") from error
-    for attribute in attributes.split("."):
-        if not hasattr(found, attribute):
-            raise ConfigError(f"source.callable: {module_name} has no '{attribute}'")
-        found = getattr(found, attribute)
-    if not callable(found):
-        raise ConfigError(f"source.callable: {address} is not a function but {type(found).__name__}")
-    return found  # type: ignore[no-any-return]
-
-
-@contextmanager
-def _current_folder_importable() -> Iterator[None]:
-    """As ``python -m`` has it, but only here."""
-    folder = str(Path.cwd())
-    importlib.invalidate_caches()
-    sys.path.insert(0, folder)
-    try:
-        yield
-    finally:
-        sys.path.remove(folder)
 
 
 def _takes_labels(function: Function) -> bool:
@@ -137,9 +106,3 @@ def _checked(made: Any, name: str, count: int, images: bool) -> Tensor:
     if low < 0 or high > 1:
         raise ConfigError(f"source: {name} returned pixels from {low:g} to {high:g}; {promise}")
     return (255 * raw).round().to(torch.uint8)
-
-
-def _in_words(error: Exception) -> str:
-    """The error's type and the first line of what it says."""
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

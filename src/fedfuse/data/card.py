@@ -1,0 +1,64 @@
+"""What is known about a dataset before it is read: its card."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from fedfuse.data.dataset import Normalisation
+
+Format = Literal["parquet", "idx", "emnist", "cifar10", "cifar100", "svhn", "stl10", "tiny_imagenet", "imagenet32"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Patterns of the files of one dataset inside a folder; without ``test`` there is no official split."""
+
+    train: str
+    test: str | None = None
+    format: Format = "parquet"
+
+    @property
+    def names(self) -> str:
+        """The files in words."""
+        return " and ".join(pattern.replace("*.parquet", ".parquet") for pattern in (self.train, self.test) if pattern)
+
+
+@dataclass(frozen=True)
+class Hub:
+    """A dataset's name on the Hugging Face hub, and the parquet files that hold it there."""
+
+    name: str
+    files: Layout
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package of an operating system that holds a dataset, and the folder it installs."""
+
+    name: str
+    folder: str
+    files: Layout
+
+
+@dataclass(frozen=True)
+class Card:
+    """One dataset of the catalogue."""
+
+    title: str
+    shape: tuple[int, ...]
+    classes: int
+    licence: str
+    normalisation: Normalisation | None = None
+    """The constants of the papers; None: measured on the training examples."""
+    layouts: tuple[Layout, ...] = ()
+    """The first one whose training files are there is read; none for sets that are generated or installed."""
+    sizes: tuple[int, int] | None = None
+    """Examples of the official training and test splits; None: there is no official split."""
+    home: str | None = None
+    """Where the original files come from."""
+    label_column: str = "label"
+    client_column: str | None = None
+    """The column that says whose each example is, in data that comes separated by client."""
+    hub: Hub | None = None
+    package: Package | None = None

@@ -1,0 +1,55 @@
+"""CSV files with a header: a label column, and numbers in every other column but the client's; UTF-8."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import csv
+
+from fedfuse.core.errors import DataError
+from fedfuse.data.readers.contents import Contents, Reading, join
+from fedfuse.data.readers.table import TableRows, contents_of_rows
+
+
+def read_csv(paths: Sequence[Path], reading: Reading) -> Contents:
+    """All rows of the files, in the order of the files; row 0 is the line after the header."""
+    return join([_read_file(path, reading) for path in paths], [path.name for path in paths])
+
+
+def _read_file(path: Path, reading: Reading) -> Contents:
+    _check_encoding(path)
+    try:
+        table = csv.read_csv(path)
+    except (OSError, pa.ArrowException) as error:
+        reason = str(error).removeprefix("CSV parse error: ").splitlines()[0]
+        raise DataError(
+            f"{path} cannot be read as CSV ({reason}); every row needs the columns of the header"
+        ) from error
+    for name in table.column_names:
+        if name != reading.client_column:
+            _check_numbers(table[name], f"{path.name}, column '{name}'")
+    return contents_of_rows(TableRows(table), None, reading, path.name, path.parent)
+
+
+def _check_encoding(path: Path) -> None:
+    with path.open("rb") as file:
+        for row, line in enumerate(file, start=-1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                where = "the header" if row < 0 else f"row {row}"
+                raise DataError(f"{path.name}, {where}: the text is not UTF-8; save the file as UTF-8") from error
+
+
+def _check_numbers(column: Any, where: str) -> None:
+    """A single word makes the whole column text, so the row of the first word is what helps."""
+    if not pa.types.is_string(column.type):
+        return
+    for row, value in enumerate(column.to_pylist()):
+        try:
+            float(value)
+        except ValueError:
+            raise DataError(f"{where}, row {row}: '{value}' is not a number") from None

@@ -1,0 +1,39 @@
+"""SVHN's cropped digits: a MATLAB file with ``X`` (32 x 32 x 3 x N) and ``y``, where 10 stands for the digit 0."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedfuse.core.errors import DataError
+from fedfuse.data.readers.contents import Contents, Reading, check_range, join
+from fedfuse.data.readers.images import refit_images
+
+
+def read_svhn(files: Sequence[Path], reading: Reading) -> Contents:
+    return join([_file(path, reading) for path in files], [path.name for path in files])
+
+
+def _file(path: Path, reading: Reading) -> Contents:
+    arrays = _arrays(path)
+    images, labels = arrays.get("X"), arrays.get("y")
+    if images is None or labels is None or images.ndim != 4 or images.shape[2:] != (3, labels.size):
+        raise DataError(f"{path} does not hold X of 32 x 32 x 3 x N and y of N; check that it is the right file")
+    if images.dtype != np.uint8:
+        raise DataError(f"{path}: the images are {images.dtype}; they must be uint8 from 0 to 255")
+    digits = labels.reshape(-1).astype(np.int64)
+    check_range(digits, 10, path.name, first=1)
+    pixels = np.ascontiguousarray(images.transpose(3, 2, 0, 1))
+    return Contents(refit_images(pixels, reading, lambda row: f"{path.name}, row {row}"), digits % 10)
+
+
+def _arrays(path: Path) -> dict[str, Any]:
+    from scipy.io import loadmat
+
+    try:
+        return dict(loadmat(path))
+    except Exception as error:  # a damaged file makes scipy raise nearly anything
+        raise DataError(f"{path} cannot be read as a MATLAB file; it may be cut off, so fetch it again") from error

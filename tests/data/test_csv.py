@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedfuse.core.errors import DataError
+from fedfuse.data.readers import Reading, read_csv
+
+
+def write(path: Path, content: str | bytes) -> Path:
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def test_numbers_labels_and_clients(tmp_path: Path) -> None:
+    path = write(tmp_path / "d.csv", "width,who,height,label\n1,ann,0.5,1\n2,bob,-3e2,0\n")
+    contents = read_csv([path], Reading(client_column="who"))
+    np.testing.assert_array_equal(contents.inputs, np.array([[1, 0.5], [2, -300]], np.float32))
+    assert contents.labels.tolist() == [1, 0]
+    assert contents.clients is not None
+    assert contents.clients.tolist() == ["ann", "bob"]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("a,label\n1,0\nx,1\n", r"d\.csv, column 'a', row 1: 'x' is not a number"),
+        ("a,label\n1,0\n2,cat\n", r"column 'label', row 1: 'cat' is not a number"),
+        ("a,label\n1,0\n,1\n", "row 1: an input is NaN"),
+        ("a,label\n1,0\nnan,1\n", "row 1: an input is NaN"),
+        ("a,label\n1,0\n2,\n", "row 1: the label is missing"),
+        ("a,label\n1,0.5\n", "labels are double|labels are float64"),
+        ("a,label\n1,0\n2\n", "cannot be read as CSV .*Expected 2 columns, got 1"),
+        ("a,label\n", "is empty"),
+        ("", "cannot be read as CSV"),
+        ("a,b\n1,0\n", "has no column label"),
+        ("a,label\n1,0\n2,1 é\n".encode("latin-1"), r"d\.csv, row 1: the text is not UTF-8"),
+    ],
+)
+def test_bad_files_are_named_by_row(tmp_path: Path, content: str | bytes, sentence: str) -> None:
+    with pytest.raises(DataError, match=sentence):
+        read_csv([write(tmp_path / "d.csv", content)], Reading())
