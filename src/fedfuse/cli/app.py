@@ -122,16 +122,13 @@ def methods(
     """List the methods, or show one's parts with every parameter."""
     import yaml
 
-    from fedfuse.cli.tables import method_table, parameter_table, table
+    from fedfuse.cli.tables import family_tables, method_table, parameter_table
     from fedfuse.methods import METHODS
 
     if name is None:
-        rows = table("name", "what it does", "public inputs", "citation")
-        for method in METHODS.values():
-            needs = "needed" if method.recipe.needs_source else "-"
-            rows.add_row(method.name, method.summary, needs, method.citation)
-        console.print(rows)
-        console.print("fedfuse methods NAME shows what it exchanges and keeps, and every parameter.", highlight=False)
+        for family in family_tables(METHODS.values()):
+            console.print(family, highlight=False)
+        console.print("fedfuse methods NAME shows the recipe with every parameter.", highlight=False)
         return
     if name not in METHODS:
         raise ConfigError(unknown("method", name, METHODS))

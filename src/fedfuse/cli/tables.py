@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
+from rich.markup import escape
 from rich.table import Table
 
 from fedfuse.cli.parameters import parameters
@@ -59,6 +60,26 @@ def comparison_table(comparison: Comparison) -> Table:
     return result
 
 
+def family_tables(methods: Iterable[Method]) -> Iterator[Table]:
+    """All methods, family by family: what each exchanges, keeps and needs."""
+    families: dict[str, list[Method]] = {}
+    for method in methods:
+        families.setdefault(method.family, []).append(method)
+    for family, members in families.items():
+        result = Table(box=None, show_header=False, title=f"\n{family}", title_justify="left", title_style="bold")
+        result.add_column(no_wrap=True)
+        result.add_column()
+        for method in members:
+            result.add_row(method.name, f"[bold]{escape(method.summary)}[/bold] [dim]({escape(method.citation)})[/dim]")
+            result.add_row("", f"exchanges {method.exchanges}")
+            result.add_row("", f"keeps     server: {method.server_keeps}; clients: {method.client_keeps}")
+            public = "no" if not method.recipe.needs_source else "labelled" if method.recipe.needs_labels else "yes"
+            labels, mixed = ("yes" if flag else "no" for flag in (method.shares_labels, method.mixes_architectures))
+            result.add_row("", f"public inputs: {public}; label counts: {labels}; mixed architectures: {mixed}")
+            result.add_row()
+        yield result
+
+
 def method_table(method: Method) -> Table:
     """What there is to know about one method."""
     result = Table(box=None, show_header=False, title=f"{method.title}: {method.summary}", title_justify="left")
@@ -67,7 +88,7 @@ def method_table(method: Method) -> Table:
         ("exchanges", method.exchanges),
         ("server keeps", method.server_keeps),
         ("clients keep", method.client_keeps),
-        ("public inputs", "needed, without labels" if method.recipe.needs_source else "not needed"),
+        ("public inputs", method.public_inputs),
         ("label counts", "shared with the server" if method.shares_labels else "not shared"),
         ("mixed architectures", "learn from each other" if method.mixes_architectures else "each on its own"),
     ):

@@ -7,6 +7,7 @@ from pydantic import Field
 from fedfuse.local.client import Clients
 from fedfuse.local.contrastive import Contrastive
 from fedfuse.local.generative import Generative
+from fedfuse.local.generator import GeneratorSettings
 from fedfuse.local.global_distillation import GlobalDistillation
 from fedfuse.local.label_logits import LabelLogits
 from fedfuse.local.objective import Batch, Hooks, Objective, Visit
@@ -37,6 +38,7 @@ __all__ = [
     "Contrastive",
     "ControlVariates",
     "Generative",
+    "GeneratorSettings",
     "GlobalDistillation",
     "Hooks",
     "LabelLogits",

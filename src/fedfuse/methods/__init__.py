@@ -8,13 +8,13 @@ from fedfuse.methods.ds_fl import DS_FL
 from fedfuse.methods.fd import FD
 from fedfuse.methods.fedaux import FEDAUX
 from fedfuse.methods.fedavg import FEDAVG
-from fedfuse.methods.fedavgm import FEDAVGM
+from fedfuse.methods.fedavgm import FEDAVGM, FEDAVGM_AS_CODED
 from fedfuse.methods.fedbe import FEDBE, FEDBE_AS_CODED
 from fedfuse.methods.feddf import FEDDF, FEDDF_AS_CODED
 from fedfuse.methods.feddf_one_bit import FEDDF_ONE_BIT
-from fedfuse.methods.feddistill_plus import FEDDISTILL_PLUS
+from fedfuse.methods.feddistill_plus import FEDDISTILL_PLUS, FEDDISTILL_PLUS_AS_CODED
 from fedfuse.methods.feded import FEDED_W0, FEDED_W1, FEDED_W2
-from fedfuse.methods.fedgen import FEDGEN
+from fedfuse.methods.fedgen import FEDGEN, FEDGEN_AS_PRINTED
 from fedfuse.methods.fedgkd import FEDGKD
 from fedfuse.methods.fedgkd_plus import FEDGKD_PLUS
 from fedfuse.methods.fedgkd_vote import FEDGKD_VOTE
@@ -34,9 +34,12 @@ METHODS: dict[str, Method] = {
         FEDAVG,
         FEDPROX,
         FEDAVGM,
+        FEDAVGM_AS_CODED,
         MOON,
         FEDDISTILL_PLUS,
+        FEDDISTILL_PLUS_AS_CODED,
         FEDGEN,
+        FEDGEN_AS_PRINTED,
         FEDGKD,
         FEDGKD_VOTE,
         FEDGKD_PLUS,

@@ -24,3 +24,22 @@ class Method:
     """Whether clients reveal how many examples of each class they have, or statistics per class."""
     mixes_architectures: bool = True
     """Whether clients of different architectures can learn from each other."""
+    is_bound: bool = False
+    """Whether it is something to compare with, and nothing that a federation may or would do."""
+
+    @property
+    def family(self) -> str:
+        """Where it is listed."""
+        if self.is_bound:
+            return "Bounds"
+        if self.recipe.exchange.carries in ("predictions", "nothing"):
+            return "Predictions or statistics travel, clients keep their weights"
+        if self.recipe.fuse.reads != "nothing":
+            return "Weights travel, the server asks or distils their ensemble"
+        return "Weights travel, the server averages them"
+
+    @property
+    def public_inputs(self) -> str:
+        if not self.recipe.needs_source:
+            return "not needed"
+        return "needed, with labels" if self.recipe.needs_labels else "needed, without labels"

@@ -16,5 +16,6 @@ CENTRALISED = Method(
     exchanges="nothing: the examples themselves are in one place",
     server_keeps="weights, everybody's examples",
     mixes_architectures=False,
+    is_bound=True,
     recipe=Recipe(exchange=Pooled(), local=Plain()),
 )

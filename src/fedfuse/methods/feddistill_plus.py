@@ -5,6 +5,9 @@ FedGKD (Yao et al., 2021) compare with.
 
     client k minimises F_k(w) + lambda T^2 mean_{(x,y)} KL( sigma(G_k[y] / T) || sigma(f(w, x) / T) )
     G_k[y] = mean_{j != k} S_j[y] / c_j[y]
+
+``feddistill-plus-as-coded`` has the settings of FedGen's released code: lambda 1, and the mean over the last round's
+participants, the receiver among them.
 """
 
 from fedfuse.federation import Recipe
@@ -22,4 +25,16 @@ FEDDISTILL_PLUS = Method(
     client_keeps="logit sums and counts by label",
     shares_labels=True,
     recipe=Recipe(local=LabelLogits(), merge=Mean()),
+)
+
+FEDDISTILL_PLUS_AS_CODED = Method(
+    name="feddistill-plus-as-coded",
+    title="FedDistill+, as coded",
+    citation="Seo et al., 2020, as in the released code of FedGen",
+    summary="FedDistill+ with the settings of FedGen's released code",
+    exchanges=FEDDISTILL_PLUS.exchanges,
+    server_keeps=FEDDISTILL_PLUS.server_keeps,
+    client_keeps=FEDDISTILL_PLUS.client_keeps,
+    shares_labels=True,
+    recipe=Recipe(local=LabelLogits(coefficient=1.0, send="participants"), merge=Mean()),
 )

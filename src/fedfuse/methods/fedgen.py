@@ -4,10 +4,13 @@ Zhu, Hong and Zhou, Data-Free Knowledge Distillation for Heterogeneous Federated
 
     server:    G minimises sum_k mean_y( n_k^y / sum_j n_j^y CE(classifier_k(G(eps, y)), y) ) + eta diversity(eps, G)
     client k minimises F_k(w) + alpha_t CE(classifier(G(eps, y~)), y~) + beta_t KL( classifier(G(eps, y)) || f(x) )
+
+``fedgen`` takes the diversity term of the released code, which has a gradient at usual sizes; ``fedgen-as-printed`` the
+one of the paper.
 """
 
 from fedfuse.federation import Recipe
-from fedfuse.local import Generative
+from fedfuse.local import Generative, GeneratorSettings
 from fedfuse.merge import Mean
 from fedfuse.methods.base import Method
 
@@ -20,4 +23,15 @@ FEDGEN = Method(
     server_keeps="weights, generator and its optimiser's state",
     shares_labels=True,
     recipe=Recipe(local=Generative(), merge=Mean()),
+)
+
+FEDGEN_AS_PRINTED = Method(
+    name="fedgen-as-printed",
+    title="FedGen, as printed",
+    citation="Zhu et al., ICML 2021, the paper's diversity term",
+    summary="FedGen with the diversity term of the paper instead of the released code's",
+    exchanges=FEDGEN.exchanges,
+    server_keeps=FEDGEN.server_keeps,
+    shares_labels=True,
+    recipe=Recipe(local=Generative(generator=GeneratorSettings(distances="norms")), merge=Mean()),
 )

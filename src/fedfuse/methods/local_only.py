@@ -14,5 +14,6 @@ LOCAL_ONLY = Method(
     server_keeps="nothing",
     client_keeps="its model",
     mixes_architectures=False,
+    is_bound=True,
     recipe=Recipe(exchange=NoExchange(), local=Plain()),
 )

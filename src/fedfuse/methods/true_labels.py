@@ -17,5 +17,6 @@ TRUE_LABELS = Method(
     exchanges="weights down, weights up",
     server_keeps="weights, public inputs and their labels",
     mixes_architectures=False,
+    is_bound=True,
     recipe=Recipe(local=Plain(), merge=Mean(), fuse=TrueLabels(distiller=Distiller(loss="hard"))),
 )
