@@ -63,8 +63,9 @@ def make_examples(count: int, seed: int = 0) -> Examples:
     return Examples(inputs, inputs[:, :CLASSES].argmax(dim=1))
 
 
-def make_source(count: int, seed: int = 99) -> Source:
-    return Source("test", make_examples(count, seed).inputs, AS_IT_IS, CPU)
+def make_source(count: int, seed: int = 99, labelled: bool = False) -> Source:
+    examples = make_examples(count, seed)
+    return Source("test", examples.inputs, AS_IT_IS, CPU, labels=examples.labels if labelled else None)
 
 
 def make_evaluator(examples: Examples, batch_size: int = 7) -> Evaluator:
@@ -138,6 +139,7 @@ def make_federation(
     bend: Any = None,
     validation: int = 0,
     source: int = 0,
+    labelled: bool = False,
     target: EvaluationSettings | None = None,
     **settings: Any,
 ) -> Federation:
@@ -147,7 +149,7 @@ def make_federation(
     key = Key(5)
     holdings = {client: make_examples(8 + 3 * client, seed=client) for client in range(clients)}
     training = TrainingSettings(epochs=1, batch_size=4)
-    public = make_source(source) if source else None
+    public = make_source(source, labelled=labelled) if source else None
     test = make_examples(30, seed=1000)
     exam = Source("test", test.inputs, AS_IT_IS, CPU)
     clients_here = Clients(holdings, AS_IT_IS, bank, recipe.local, recipe.exchange, public, exam, training, 10, key)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import torch
 import torch.nn.functional as F
 
 from fedfuse.core.weights import Weights
 from fedfuse.federation import Recipe
 from fedfuse.runtime.batches import epoch_batches
-from tests.helpers import make_examples, make_federation, played, tiny_method
+from tests.helpers import make_federation, played, tiny_method
 
 INPUTS, NUMBER = 30, 12
 
@@ -19,10 +17,7 @@ def federation_of():
     method = tiny_method("fedmd")
     method["exchange"]["inputs"] = NUMBER
     recipe = Recipe.model_validate({key: part for key, part in method.items() if key != "name"})
-    federation = make_federation(recipe=recipe, source=INPUTS)
-    labelled = dataclasses.replace(federation.source, labels=make_examples(INPUTS, 99).labels)
-    federation.engine.clients = dataclasses.replace(federation.engine.clients, source=labelled)
-    return dataclasses.replace(federation, source=labelled)
+    return make_federation(recipe=recipe, source=INPUTS, labelled=True)
 
 
 def test_the_consensus_is_the_mean_of_the_logits_on_the_rounds_inputs():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 import torch
 
@@ -24,10 +22,6 @@ def round_zero(bank, **more):
     return make_view(bank, round=0, key=Key(1), **more)
 
 
-def labelled_source(count):
-    return dataclasses.replace(make_source(count), labels=make_examples(count, 99).labels)
-
-
 def test_fresh_depends_on_key_and_prototype_alone():
     bank = make_bank(a=Mlp(hidden=(5,)), b=Mlp(hidden=(5,)))
     view = round_zero(bank)
@@ -36,7 +30,7 @@ def test_fresh_depends_on_key_and_prototype_alone():
 
 
 def test_labelled_learns_the_public_labels():
-    bank, source = make_bank(), labelled_source(200)
+    bank, source = make_bank(), make_source(200, labelled=True)
     start = Labelled(distiller=Distiller(epochs=100, batch_size=20, loss="hard", schedule="constant"))
     judge = make_evaluator(make_examples(300, seed=5))
     scores = [judge.score(bank.lend("mlp", s.begin(round_zero(bank, source=source), "mlp"))) for s in (Fresh(), start)]

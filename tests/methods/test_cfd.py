@@ -1,0 +1,38 @@
+"""CFD: clients start from what the student says, and keep nothing of their own examples."""
+
+from __future__ import annotations
+
+import torch
+
+from fedfuse.federation import Recipe
+from fedfuse.runtime.predict import logits_on
+from tests.helpers import CLASSES, make_federation, played, tiny_method
+
+INPUTS = 40
+
+
+def federation_of():
+    recipe = Recipe.model_validate({key: part for key, part in tiny_method("cfd").items() if key != "name"})
+    return make_federation(recipe=recipe, source=INPUTS)
+
+
+def test_what_comes_down_is_the_students_quantised_answers():
+    federation, sent = federation_of(), []
+    train = federation.engine.train
+    federation.engine.train = lambda tasks, states: (sent.append(tasks), train(tasks, states))[1]
+    first = played(federation, 1)
+    played(federation, 1, first)
+    student = federation.bank.lend("mlp", first.server.weights["mlp"])
+    answers = logits_on(federation.source, student).softmax(dim=1)
+    for task in sent[1]:
+        arrived = task.extras["consensus"].view(INPUTS, CLASSES).float() / 255
+        assert torch.allclose(arrived, answers, atol=1 / 255)
+
+
+def test_copies_have_not_seen_any_clients_examples():
+    """So they are the same everywhere in round 1, where there is nothing to digest yet."""
+    federation = federation_of()
+    copies = [state["exchange/model"] for state in played(federation, 1).clients.values()]
+    assert all(torch.equal(copy, federation.start().server.weights["mlp"].flat) for copy in copies)
+    later = [state["exchange/model"] for state in played(federation, 2).clients.values()]
+    assert not torch.equal(later[0], copies[0])
