@@ -15,7 +15,7 @@ import pytest
 from fedfuse.core.errors import RunFolderError
 from fedfuse.experiment import Experiment
 from fedfuse.methods import METHODS
-from tests.helpers import events_of, files_of, tiny_config, without_seconds
+from tests.helpers import Recorder, events_of, files_of, tiny_config, without_seconds
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 
@@ -125,6 +125,14 @@ def test_resumed_from_an_older_checkpoint(tmp_path, method):
     with pytest.raises(KeyboardInterrupt):
         experiment(method, **rare).run(tmp_path / "run", listeners=(StopAt("round_finished", 3),))
     assert_same(experiment(method, **rare).run(tmp_path / "run", resume=True), expected)
+
+
+def test_a_start_that_took_work_is_not_repeated(straight, out):
+    with pytest.raises(KeyboardInterrupt):
+        experiment("fedaux").run(out, listeners=(StopAt("round_started", 1),))
+    told = Recorder()
+    assert_same(experiment("fedaux").run(out, resume=True, listeners=(told,)), straight("fedaux"))
+    assert "contrastive" not in {event["what"] for event in told.of("tick")}
 
 
 def test_a_damaged_newest_checkpoint_does_not_matter(straight, out):

@@ -148,7 +148,7 @@ class _Run:
         built = build(self.config, self.log)  # before anything is written: an impossible experiment leaves no trace
         self._lay_out(built, snapshot)
         try:
-            snapshot = self._rounds(built.federation, snapshot or built.federation.start(), identity)
+            snapshot = self._rounds(built.federation, snapshot or self._start(built.federation, identity), identity)
         finally:
             built.federation.engine.close()
         return self._conclude(built, snapshot)
@@ -163,6 +163,12 @@ class _Run:
         write_text(self.folder.config, self.config.to_yaml())
         built.partition.save(self.folder.partition)
         self.log.emit("run_resumed" if snapshot else "run_started", rounds=self.config.federation.rounds, **built.facts)
+
+    def _start(self, federation: Federation, identity: str) -> Snapshot:
+        snapshot = federation.start()
+        if self.config.recipe.start.is_work:
+            save_checkpoint(self.folder.checkpoints, snapshot, identity)
+        return snapshot
 
     def _rounds(self, federation: Federation, snapshot: Snapshot, identity: str) -> Snapshot:
         total = self.config.federation.rounds

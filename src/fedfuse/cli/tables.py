@@ -31,7 +31,8 @@ def summary_table(summary: Mapping[str, Any]) -> Table:
     target = summary["target_accuracy"]
     reached = f"rounds to\n{percent(target)}" if target is not None else "rounds to\ntarget"
     numbers = ("last", "best", "before\nfusion", "ensemble", reached, "parameters")
-    result = table("model", *numbers, numbers=numbers, title=f"{summary['name']}, {summary['method']}: test accuracy")
+    what = "test accuracy" if summary["server_models"] else "mean test accuracy of the clients' own models"
+    result = table("model", *numbers, numbers=numbers, title=f"{summary['name']}, {summary['method']}: {what}")
     for name, values in summary["prototypes"].items():
         result.add_row(
             name,

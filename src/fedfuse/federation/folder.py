@@ -57,7 +57,7 @@ class RunFolder:
         return self.final / "clients" / f"{client}.safetensors"
 
     def holds_a_run(self) -> bool:
-        """Whether there is anything to lose: at least one finished round."""
+        """Whether there is anything to lose: a finished round, or a start that took work."""
         return self.config.exists() and any(self.checkpoints.glob("*.safetensors"))
 
     def is_complete(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import ClassVar
 
 from fedfuse.core.weights import Weights
 from fedfuse.runtime.part import MethodPart
@@ -11,6 +12,9 @@ from fedfuse.runtime.view import ServerView
 
 class Start(MethodPart):
     """Public inputs to weights, once, before round 1."""
+
+    is_work: ClassVar[bool] = True
+    """Whether it takes so long that a run saves its result, so as not to do it twice."""
 
     @abstractmethod
     def begin(self, view: ServerView, prototype: str) -> Weights:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from fedfuse.core.weights import Weights
 from fedfuse.runtime.view import ServerView
@@ -13,6 +13,7 @@ class Fresh(Start):
     """The architecture's own random initialisation."""
 
     kind: Literal["fresh"] = "fresh"
+    is_work: ClassVar[bool] = False
 
     def begin(self, view: ServerView, prototype: str) -> Weights:
         return self.fresh(view, prototype)

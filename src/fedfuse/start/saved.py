@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -19,6 +19,7 @@ class Saved(Start):
     """Go on from saved models (``final/*.safetensors`` of a run folder)."""
 
     kind: Literal["saved"] = "saved"
+    is_work: ClassVar[bool] = False
     files: dict[str, Path] = Field(min_length=1, description="model files by prototype; the others begin at random")
 
     def check(self, setting: Setting) -> None:
