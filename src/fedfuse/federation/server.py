@@ -15,18 +15,18 @@ from torch import Tensor
 from fedfuse.core.messages import EXAM, Task, Tensors, Update
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import NOTHING, Weights
-from fedfuse.exchange.base import PREDICTIONS
 from fedfuse.federation.engine import Engine
 from fedfuse.federation.events import EventLog
+from fedfuse.federation.examiner import Examiner
 from fedfuse.federation.inspection import Due, fault
 from fedfuse.federation.recipe import Recipe
 from fedfuse.federation.sampling import assign_prototypes, clients_per_round, sample
 from fedfuse.federation.settings import EvaluationSettings, FederationSettings
-from fedfuse.federation.state import ClientStates, PrototypeRecord, RoundRecord, ServerState, Snapshot
+from fedfuse.federation.state import ClientStates, RoundRecord, ServerState, Snapshot
 from fedfuse.fusion import Fused
 from fedfuse.merge import settle
 from fedfuse.runtime.bank import ModelBank
-from fedfuse.runtime.evaluate import Evaluator, Score
+from fedfuse.runtime.evaluate import Evaluator
 from fedfuse.runtime.source import Source
 from fedfuse.runtime.view import ServerView
 from fedfuse.screen import Screened
@@ -95,6 +95,9 @@ class _Round:
         self.number = before.server.round + 1
         self.key = federation.key.child("round", self.number)
         self.memory = dict(before.server.memory)
+        self.examiner = Examiner(
+            self.number, federation.recipe, federation.settings, federation.evaluation, federation.bank, federation.test
+        )
         self.bytes_up = 0
         self.started = time.perf_counter()
 
@@ -142,9 +145,8 @@ class _Round:
     def tasks(self) -> list[Task]:
         federation = self.federation
         exchange, view, prototypes = self.recipe.exchange, self.wire, federation.prototype_of()
-        drawn = federation.chosen(
-            federation.key.child("round", exchange.cohort(self.number, federation.bank), "sample")
-        )
+        cohort = exchange.cohort(self.number, federation.bank)
+        drawn = federation.chosen(federation.key.child("round", cohort, "sample"))
         prototype_of = exchange.invited(view, {client: prototypes[client] for client in drawn})
         chosen = list(prototype_of)
         federation.log.emit("round_started", round=self.number, clients=chosen)
@@ -159,8 +161,8 @@ class _Round:
         """One client's task; without weights for a client that goes on with its own."""
         exchange, view = self.recipe.exchange, self.wire
         weights = view.weights[prototype] if exchange.sends_weights(view, client) else NOTHING
-        exam = (EXAM,) if self.examines_clients() else ()
-        return Task(self.number, client, prototype, weights, extras, exchange.asks(view, client) + exam)
+        asks = exchange.asks(view, client) + self.examiner.asks
+        return Task(self.number, client, prototype, weights, extras, asks)
 
     def visits(self) -> Tensor:
         """How often each client had been heard before this round."""
@@ -246,7 +248,10 @@ class _Round:
         fused: Fused,
         weights: Mapping[str, Weights],
     ) -> RoundRecord:
+        examiner = self.examiner
         losses = [update.metrics["loss"] for update in updates if "loss" in update.metrics]
+        if examiner.is_due:
+            self.federation.log.tick("evaluate", 0, 1)
         return RoundRecord(
             round=self.number,
             clients=tuple(task.client for task in tasks),
@@ -255,61 +260,13 @@ class _Round:
             bytes_up=self.bytes_up,
             bytes_down=0 if self.recipe.exchange.pools_data else sum(task.nbytes for task in tasks),
             training_loss=fmean(losses) if losses else None,
-            ensemble_accuracy=self.ensemble_accuracy(merged, screened.teachers),
-            client_accuracy={u.client: self.own_score(u).accuracy for u in updates if u.exam},
+            ensemble_accuracy=examiner.ensemble(self.view("fuse"), merged, screened.teachers),
+            client_accuracy=examiner.clients(updates),
             prototypes={
-                p: self.prototype_record(p, merged.get(p), fused, weights[p], [u for u in updates if u.prototype == p])
+                p: examiner.prototype(
+                    p, merged.get(p), weights[p], [u for u in updates if u.prototype == p], fused.report.get(p, {})
+                )
                 for p in weights
             },
             seconds=round(time.perf_counter() - self.started, 3),
         )
-
-    def prototype_record(
-        self, prototype: str, merged: Weights | None, fused: Fused, weights: Weights, own: Sequence[Update]
-    ) -> PrototypeRecord:
-        report = fused.report.get(prototype, {})
-        if not self.is_evaluated():
-            return PrototypeRecord(fusion=report)
-        if not self.recipe.has_server_model:
-            return _mean_of([self.own_score(update) for update in own if update.exam])
-        self.federation.log.tick("evaluate", 0, 1)
-        after = self.score(prototype, weights)
-        before = after if merged is None or merged.equals(weights) else self.score(prototype, merged)
-        return PrototypeRecord(after.accuracy, after.loss, before.accuracy, report)
-
-    def is_evaluated(self) -> bool:
-        settings = self.federation.settings
-        return self.number % self.federation.evaluation.every == 0 or self.number == settings.rounds
-
-    def score(self, prototype: str, weights: Weights) -> Score:
-        batch_statistics = self.federation.settings.batch_norm == "batch"
-        return self.federation.test.score(self.federation.bank.lend(prototype, weights), batch_statistics)
-
-    def examines_clients(self) -> bool:
-        wanted = self.federation.evaluation.clients
-        return self.is_evaluated() and (
-            self.recipe.exchange.carries not in ("weights", "layer") if wanted is None else wanted
-        )
-
-    def own_score(self, update: Update) -> Score:
-        """How good a client's own model is, by what it said about the test inputs."""
-        return self.federation.test.score_table(update.exam[PREDICTIONS])
-
-    def ensemble_accuracy(self, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> float | None:
-        if not teachers or not self.is_evaluated() or not self.federation.evaluation.ensemble:
-            return None
-        test = self.federation.test
-        ensemble = self.recipe.fuse.ensemble(self.view("fuse"), merged, teachers)
-        if ensemble:
-            return test.score_logits(ensemble).accuracy
-        examined = [update for update in teachers if update.exam]
-        answers = self.recipe.exchange.combine_exams(examined) if examined else None
-        return test.score_table(answers.log_probabilities).accuracy if answers else None
-
-
-def _mean_of(scores: Sequence[Score]) -> PrototypeRecord:
-    """What there is to say of a prototype that only clients have: the mean over this round's."""
-    if not scores:
-        return PrototypeRecord()
-    accuracy = fmean(score.accuracy for score in scores)
-    return PrototypeRecord(accuracy, fmean(score.loss for score in scores), accuracy)
