@@ -69,3 +69,13 @@ def test_the_target_is_the_softmax_of_weighted_logits():
 def test_refusals(parts, reason):
     with pytest.raises(ConfigError, match=reason):
         validate({"data": {"name": "digits"}, "models": {"m": {"arch": "mlp"}}, "method": {"name": "fedaux", **parts}})
+
+
+def test_a_client_that_was_screened_at_its_first_visit_is_remembered():
+    """Nobody is asked twice, so the scores of a client that does not count today must not be lost."""
+    method = tiny_method("fedaux", screen=[{"kind": "drop_worst", "chance_factor": 1.1}])
+    recipe = Recipe.model_validate({key: part for key, part in method.items() if key != "name"})
+    federation = make_federation(recipe=recipe, source=INPUTS, validation=30)
+    after = played(federation, 4)
+    assert any(record.screened for record in after.server.history)
+    assert {name.split("/")[1] for name in after.server.memory["exchange"] if "testimony" in name} == set("0123")

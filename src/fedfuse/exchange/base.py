@@ -151,5 +151,5 @@ class Exchange(MethodPart):
         return ()
 
     def debrief(self, view: ServerView, updates: Sequence[Update]) -> Tensors:  # noqa: ARG002
-        """The server: what to remember of the round's counted updates for the next round."""
+        """The server: what to remember of the round's updates, counted or not, for the next round."""
         return view.memory

@@ -106,8 +106,11 @@ class _Round:
         updates, states = self.collect(tasks)
         screened = self.screen(updates)
         merged = self.merge(screened.counted)
-        fused = self.fuse(merged, screened)
+        heard = self.heard(screened.teachers)
+        fused = self.fuse(heard, merged, screened.teachers)
         weights = {**self.before.server.weights, **fused.weights}
+        if updates:
+            self.remember("exchange", self.recipe.exchange.debrief(heard, updates))
         self.remember("local", self.recipe.local.debrief(self.view("local"), screened.counted, weights))
         self.remember("server", {"visits": self.visits_after(updates)})
         record = self.record(tasks, updates, screened, merged, fused, weights)
@@ -226,17 +229,22 @@ class _Round:
                 results[prototype] = settle(policy, self.view(part), prototype, merged.weights, own)
         return results
 
-    def fuse(self, merged: Mapping[str, Weights], screened: Screened) -> Fused:
-        exchange, teachers = self.recipe.exchange, screened.teachers
+    def heard(self, teachers: Sequence[Update]) -> ServerView:
+        """What the exchange sees, with what the teachers said and how much they count."""
+        exchange, view = self.recipe.exchange, self.wire
+        if not teachers:
+            return view
+        return replace(view, answers=exchange.combine(view, teachers), shares=exchange.shares(view, teachers))
+
+    def fuse(self, heard: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:
         if not teachers:
             return Fused(merged, memory=self.memory.get("fuse", {}))
-        view = self.wire
-        view = replace(view, answers=exchange.combine(view, teachers), shares=exchange.shares(view, teachers))
-        public = exchange.public(view.source, view.common, self.number) if view.source is not None else None
-        school = replace(self.view("fuse"), source=public, answers=view.answers, shares=view.shares)
-        fused = self.recipe.fuse.fuse(school, merged, teachers)
+        source = heard.source
+        if source is not None:
+            source = self.recipe.exchange.public(source, heard.common, self.number)
+        view = replace(self.view("fuse"), source=source, answers=heard.answers, shares=heard.shares)
+        fused = self.recipe.fuse.fuse(view, merged, teachers)
         self.remember("fuse", fused.memory)
-        self.remember("exchange", exchange.debrief(view, screened.counted))
         return fused
 
     def record(
