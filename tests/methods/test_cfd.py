@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from fedfuse.federation import Recipe
@@ -36,3 +37,9 @@ def test_copies_have_not_seen_any_clients_examples():
     assert all(torch.equal(copy, federation.start().server.weights["mlp"].flat) for copy in copies)
     later = [state["exchange/model"] for state in played(federation, 2).clients.values()]
     assert not torch.equal(later[0], copies[0])
+
+
+def test_without_a_student_there_is_nothing_to_digest():
+    whole = {**federation_of().recipe.model_dump(mode="json"), "fuse": {"kind": "none"}}
+    with pytest.raises(ValueError, match="fuse none trains none"):
+        Recipe.model_validate(whole)

@@ -94,6 +94,11 @@ class Exchange(MethodPart):
         """The client: surrounds its training, for instance to hold layers still."""
         return nullcontext()
 
+    @property
+    def needs_student(self) -> bool:
+        """Whether clients learn from a model of the server."""
+        return False
+
     @abstractmethod
     def answer(self, trained: Trained) -> Answer:
         """The client: what it sends and keeps."""

@@ -58,6 +58,10 @@ class Predictions(KeptModel, ScoredExchange):
             raise ValueError("bits_up and bits_down are bits of probabilities, but output is logits")
         return self
 
+    @property
+    def needs_student(self) -> bool:
+        return self.digest is not None and self.digest.of == "student"
+
     def public(self, source: Source, common: Key, number: int) -> Source:
         whole = self.weighting.scored(source)
         return whole if self.inputs is None else whole.part(self._rows(len(whole), common, number))

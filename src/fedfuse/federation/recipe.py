@@ -33,6 +33,8 @@ class Recipe(Settings):
             raise ValueError(f"fuse {fuse.kind} needs clients' weights, but exchange {exchange.kind} keeps them")
         if fuse.reads == "predictions" and exchange.carries != "predictions":
             raise ValueError(f"fuse {fuse.kind} reads predictions, but exchange {exchange.kind} sends none")
+        if exchange.needs_student and fuse.reads == "nothing":
+            raise ValueError(f"clients digest what the server's student says, but fuse {fuse.kind} trains none")
         if fuse.reads_testimony and not exchange.brings_testimony:
             raise ValueError(f"fuse.weighting testimony needs exchange scored_weights; {exchange.kind} brings none")
         if exchange.carries != "weights" and (self.screen or self.local.needs_weights):
