@@ -158,7 +158,7 @@ def datasets(name: Annotated[str | None, typer.Argument(help="show this dataset'
     rows = table("name", "what it is", "input", "classes", "at hand", "licence", numbers=("classes",))
     for name, card in CATALOGUE.items():
         here = "yes" if is_at_hand(card) else "no"
-        rows.add_row(name, card.title, "x".join(map(str, card.shape)), str(card.classes), here, card.licence)
+        rows.add_row(name, card.title, card.inputs, str(card.classes), here, card.licence)
     console.print(rows)
     console.print(
         "fedfuse datasets NAME shows where one is looked for and how to get it. "

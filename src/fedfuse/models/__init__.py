@@ -23,6 +23,7 @@ from fedfuse.models.mobilenet import MobileNetV2
 from fedfuse.models.own import Own
 from fedfuse.models.resnet import ResNet
 from fedfuse.models.shufflenet import ShuffleNetV2
+from fedfuse.models.text import TextCnn, TextTransformer
 from fedfuse.models.vgg import Vgg9
 
 __all__ = [
@@ -40,6 +41,8 @@ __all__ = [
     "Own",
     "ResNet",
     "ShuffleNetV2",
+    "TextCnn",
+    "TextTransformer",
     "Vgg9",
     "create",
     "layout_of",
@@ -47,7 +50,18 @@ __all__ = [
 ]
 
 AnyArchitecture = Annotated[
-    Mlp | Cnn | CnnDeep | ConvNet | Vgg9 | ResNet | DeepResNet | ShuffleNetV2 | MobileNetV2 | Own,
+    Mlp
+    | Cnn
+    | CnnDeep
+    | ConvNet
+    | Vgg9
+    | ResNet
+    | DeepResNet
+    | ShuffleNetV2
+    | MobileNetV2
+    | TextCnn
+    | TextTransformer
+    | Own,
     Field(discriminator="arch"),
 ]
 """What the ``model`` of an experiment file may be."""
@@ -86,6 +100,8 @@ ARCHITECTURES: Mapping[str, Listed] = MappingProxyType(
         "resnet50": Listed(DeepResNet, "ResNet-50 of FedGKD (Tiny-ImageNet): bottlenecks, a stem for small images"),
         "shufflenetv2": Listed(ShuffleNetV2, "ShuffleNetV2 of FedDF, with a stem for small images"),
         "mobilenetv2": Listed(MobileNetV2, "MobileNetV2 of FedBE, with a stem for small images"),
+        "text_cnn": Listed(TextCnn, "for texts: convolutions over 3, 4 and 5 words, maximum over the text"),
+        "text_transformer": Listed(TextTransformer, "for texts: a small encoder of two layers, mean over the text"),
         "own": Listed(Own, "whatever network a function of yours returns"),
     }
 )
