@@ -69,7 +69,7 @@ class _TextCnn(Classifier):
     ) -> None:
         super().__init__()
         self.embedding = _embedding(vocabulary, embedding, deviation=0.1)
-        self.convolutions = nn.ModuleList(nn.Conv1d(embedding, channels, width, padding="same") for width in widths)
+        self.convolutions = nn.ModuleList(_convolution(embedding, channels, width) for width in widths)
         self.dropout = nn.Dropout(dropout)
         self.feature_size = channels * len(widths)
         self.classifier = nn.Linear(self.feature_size, classes)
@@ -110,6 +110,12 @@ class _TextTransformer(Classifier):
         weight = mask.unsqueeze(2) / mask.sum(dim=1)[:, None, None]
         mean: Tensor = (self.norm(h) * weight).sum(dim=1)
         return mean
+
+
+def _convolution(inputs: int, outputs: int, width: int) -> nn.Module:
+    """As many outputs as inputs, whatever the width."""
+    around = nn.ConstantPad1d(((width - 1) // 2, width // 2), 0.0)
+    return nn.Sequential(around, nn.Conv1d(inputs, outputs, width))
 
 
 def _embedding(count: int, width: int, deviation: float) -> nn.Embedding:
