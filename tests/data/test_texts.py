@@ -1,4 +1,4 @@
-"""Texts from every kind of file: the same rows of numbers, read once, and refused in one sentence where they cannot be."""
+"""Texts from every kind of file: the same rows of numbers, read once, or refused in one sentence."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """BERT-like encoders, fresh or pre-trained, through the optional package ``transformers``.
 
-    [CLS] of the last layer -> Linear d-d -> ReLU -> dropout -> classifier
+    the last layer's first token, [CLS], or the mean of all -> Linear d-d -> ReLU -> dropout -> classifier
 
 ``distilbert`` is FedDF's and FedGKD's DistilBERT. ``encoder`` is any encoder whose weights lie in a local folder or on
 the Hugging Face hub (``pretrained``), or that a config describes (``config: {model_type: bert, ...}``).
@@ -19,6 +19,9 @@ from fedfuse.core.imports import first_line
 from fedfuse.core.text import PADDING, TextShape
 from fedfuse.models.architecture import Architecture, Count, require_text
 from fedfuse.models.classifier import Classifier
+from fedfuse.models.text import masked_mean
+
+Pooling = Literal["first", "mean"]
 
 
 class Encoder(Architecture):
@@ -32,6 +35,9 @@ class Encoder(Architecture):
         default_factory=dict, description="of an encoder without pre-trained weights: keys of its transformers config"
     )
     layers: Annotated[Count | None, Field(description="keep this many layers, the first ones; all if not given")] = None
+    pooling: Pooling = Field(
+        "first", description="the first token's state, as for DistilBERT, or the mean of all, as for sentence encoders"
+    )
     dropout: float = Field(0.2, ge=0, lt=1, description="before the classifier")
 
     @model_validator(mode="after")
@@ -49,6 +55,7 @@ class Encoder(Architecture):
         except ImportError as error:
             raise MissingExtraError(f"model {self.arch}", "text") from error
         transformers.logging.set_verbosity_error()  # it would report the layers that are left out on purpose
+        transformers.logging.disable_progress_bar()
         try:
             network = self._network(transformers, text)
         except Exception as error:  # the package raises its own, its HTTP client's and the file system's errors
@@ -56,7 +63,7 @@ class Encoder(Architecture):
         self._check(network.config, text)
         if getattr(network, "pooler", None) is not None:
             network.pooler = None  # this head stands in its place
-        return EncoderClassifier(network, network.config.hidden_size, self.dropout, classes)
+        return EncoderClassifier(network, network.config.hidden_size, self.pooling, self.dropout, classes)
 
     def _network(self, transformers: Any, text: TextShape) -> Any:
         if self.pretrained is not None:
@@ -87,14 +94,20 @@ class Encoder(Architecture):
 class EncoderClassifier(Classifier):
     """Any network that takes ``input_ids`` and ``attention_mask`` and returns a ``last_hidden_state``."""
 
-    def __init__(self, encoder: nn.Module, width: int, dropout: float, classes: int) -> None:
+    def __init__(self, encoder: nn.Module, width: int, pooling: Pooling, dropout: float, classes: int) -> None:
         super().__init__()
         self.encoder = encoder
+        self.pooling = pooling
         self.head = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Dropout(dropout))
         self.feature_size = width
         self.classifier = nn.Linear(width, classes)
 
     def features(self, x: Tensor) -> Tensor:
-        first = self.encoder(input_ids=x, attention_mask=(x != PADDING).long()).last_hidden_state[:, 0]
-        features: Tensor = self.head(first)
+        features: Tensor = self.head(self.pooled(x))
         return features
+
+    def pooled(self, x: Tensor) -> Tensor:
+        """The encoder's own representation."""
+        mask = x != PADDING
+        states: Tensor = self.encoder(input_ids=x, attention_mask=mask.long()).last_hidden_state
+        return states[:, 0] if self.pooling == "first" else masked_mean(states, mask)

@@ -107,9 +107,13 @@ class _TextTransformer(Classifier):
         h: Tensor = self.dropout(self.embedding(x) + self.positions.weight[: x.shape[1]])
         for layer in self.layers:
             h = layer(h, src_key_padding_mask=~mask)
-        weight = mask.unsqueeze(2) / mask.sum(dim=1)[:, None, None]
-        mean: Tensor = (self.norm(h) * weight).sum(dim=1)
-        return mean
+        return masked_mean(self.norm(h), mask)
+
+
+def masked_mean(states: Tensor, mask: Tensor) -> Tensor:
+    """The mean over the tokens of each text: (batch, length, width) to (batch, width)."""
+    weight = mask.unsqueeze(2) / mask.sum(dim=1)[:, None, None]
+    return (states * weight).sum(dim=1)
 
 
 def _convolution(inputs: int, outputs: int, width: int) -> nn.Module:
