@@ -11,10 +11,13 @@ import pytest
 from fedfuse.config import validate
 from fedfuse.core.errors import ConfigError
 from fedfuse.experiment import Experiment
-from tests.helpers import files_of
+from fedfuse.methods import METHODS
+from tests.helpers import files_of, tiny_method, with_heads
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 KEYS = ("goal", "market", "planet")
+NOT_FOR_TEXTS = {"fedaux", "feded-w2", "fedma"}
+"""They say so, see below."""
 FILLERS = ["the", "a", "of", "in", "it", "was", "said", "and", "for", "on", "new", "today", "more"]
 
 
@@ -41,23 +44,25 @@ def folder(tmp_path_factory):
 
 def config(folder, method, arch="text_cnn", **sections):
     return validate(
-        {
-            "data": {
-                "name": "parquet",
-                "path": str(folder / "train.parquet"),
-                "test_path": str(folder / "test.parquet"),
-                "validation": 30,
-                "public": 60,
-                "text": {"max_length": 16, "vocabulary": 300},
-            },
-            "partition": {"kind": "dirichlet", "clients": 3, "alpha": 1.0, "min_examples": 5},
-            "models": {"text": MODELS[arch]},
-            "training": {"epochs": 5, "batch_size": 8, "optimizer": {"kind": "adam", "learning_rate": 0.01}},
-            "federation": {"rounds": 2},
-            "method": method,
-            "methods": {"feddf": {"fuse": {"distiller": {"steps": 20, "batch_size": 16, "evaluate_every": 10}}}},
-            **sections,
-        }
+        with_heads(
+            {
+                "data": {
+                    "name": "parquet",
+                    "path": str(folder / "train.parquet"),
+                    "test_path": str(folder / "test.parquet"),
+                    "validation": 30,
+                    "public": 60,
+                    "text": {"max_length": 16, "vocabulary": 300},
+                },
+                "partition": {"kind": "dirichlet", "clients": 3, "alpha": 1.0, "min_examples": 5},
+                "models": {"text": MODELS[arch]},
+                "training": {"epochs": 5, "batch_size": 8, "optimizer": {"kind": "adam", "learning_rate": 0.01}},
+                "federation": {"rounds": 2},
+                "method": method,
+                "methods": {"feddf": {"fuse": {"distiller": {"steps": 20, "batch_size": 16, "evaluate_every": 10}}}},
+                **sections,
+            }
+        )
     )
 
 
@@ -78,6 +83,12 @@ def test_key_words_are_learnt(folder, tmp_path, method, arch):
 def test_same_seed_same_bits(folder, tmp_path):
     one, other = (Experiment(config(folder, "feddf")).run(tmp_path / name) for name in ("one", "other"))
     assert files_of(one.folder.final) == files_of(other.folder.final)
+
+
+@pytest.mark.parametrize("method", sorted(set(METHODS) - NOT_FOR_TEXTS))
+def test_every_other_method_reads_texts(folder, tmp_path, method):
+    few = config(folder, tiny_method(method), training={"epochs": 1, "batch_size": 8}, federation={"rounds": 1})
+    Experiment(few).run(tmp_path / "run")
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ class Encoder(Architecture):
             place = Path(self.pretrained).expanduser()
             name = place if place.is_dir() else self.pretrained
             config = self._shortened(transformers.AutoConfig.from_pretrained(name))
-            return transformers.AutoModel.from_pretrained(name, config=config).float()
+            return transformers.AutoModel.from_pretrained(name, config=config, use_safetensors=True).float()
         keys: dict[str, Any] = {"model_type": "distilbert", "vocab_size": text.vocabulary, **self.config}
         config = self._shortened(transformers.AutoConfig.for_model(keys.pop("model_type"), **keys))
         return transformers.AutoModel.from_config(config)
