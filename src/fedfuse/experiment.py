@@ -224,7 +224,7 @@ def build(config: ExperimentConfig, log: EventLog) -> Built:
     partition = PartitionReport.of(config.partition, assignment, labels, dataset.classes, owners)
     compute = Compute.of(config.compute)
     transform = Transform.of(dataset, config.data)
-    bank = ModelBank(config.models, dataset.shape, dataset.classes, compute)
+    bank = ModelBank(config.models, dataset.model_shape, dataset.classes, compute)
     for prototype in bank.prototypes:
         bank.layout(prototype)  # builds the network once, so that an impossible one is refused now
     surroundings = Surroundings(
@@ -235,6 +235,7 @@ def build(config: ExperimentConfig, log: EventLog) -> Built:
         key.child("source"),
         dataset.classes,
         config.recipe.needs_labels,
+        dataset.tokenizer,
     )
     source = _source(config, surroundings)
     setting = Setting(bank, config.training.optimizer, has_validation=len(splits.validation) > 0)

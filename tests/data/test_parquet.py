@@ -136,7 +136,7 @@ def test_text_and_unknown_columns(tmp_path: Path) -> None:
     pq.write_table(pa.table({"text": ["good", "bad"], "label": [0, 1]}), path)
     with pytest.raises(DataError, match=r"set data\.input_column"):
         read_parquet([path], Reading())
-    with pytest.raises(DataError, match="holds string"):
+    with pytest.raises(DataError, match="column 'text' holds texts, but images or numbers are needed"):
         read_parquet([path], Reading(input_column="text"))
     with pytest.raises(DataError, match="did you mean 'label'"):
         read_parquet([path], Reading(label_column="lable"))

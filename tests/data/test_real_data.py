@@ -15,6 +15,21 @@ FOLDER = os.environ.get("FEDFUSE_DATA")
 
 
 @pytest.mark.skipif(FOLDER is None, reason="FEDFUSE_DATA is not set")
+@pytest.mark.parametrize("name", ["sst2", "sst5"])
+def test_texts_are_what_their_cards_say(name: str) -> None:
+    card = CATALOGUE[name]
+    if place_of(card) is None:
+        pytest.skip(f"{name} is not on this machine")
+    dataset = load(DataSettings(name=name), Key(0))
+    assert dataset.test is not None
+    assert (len(dataset.train), len(dataset.test)) == card.sizes
+    assert dataset.classes == card.classes
+    lengths = dataset.train.lengths
+    assert lengths is not None
+    assert 15 < lengths.double().mean() < 25  # words of a sentence, of which the treebank's paper counts 19
+
+
+@pytest.mark.skipif(FOLDER is None, reason="FEDFUSE_DATA is not set")
 @pytest.mark.parametrize("name", ["usps", "omniglot", "femnist_digits", "tiny_imagenet", "fashion_mnist"])
 def test_files_are_what_their_cards_say(name: str) -> None:
     card = CATALOGUE[name]

@@ -92,14 +92,14 @@ class TestImages:
         with pytest.raises(DataError, match=r"set source\.resize to make all images alike"):
             opened(tmp_path)
 
-    @pytest.mark.parametrize("name", ["nowhere", "empty", "inputs.csv"])
+    @pytest.mark.parametrize("name", ["nowhere", "empty", "inputs.doc"])
     def test_a_path_without_images(self, tmp_path, name):
         (tmp_path / "empty").mkdir()
-        (tmp_path / "inputs.csv").write_text("1,2")
+        (tmp_path / "inputs.doc").write_text("1,2")
         sentences = {
             "nowhere": r"source\.path: .* does not exist",
             "empty": "holds no images",
-            "inputs.csv": r"neither a folder of images nor an \.npz or \.parquet file",
+            "inputs.doc": r"neither a folder of images nor an \.npz, \.parquet, \.csv or \.txt file",
         }
         with pytest.raises(DataError, match=sentences[name]):
             opened(tmp_path / name)

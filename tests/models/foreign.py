@@ -19,6 +19,19 @@ def plain(input_shape: tuple[int, ...], classes: int, hidden: int = 6) -> nn.Mod
     return nn.Sequential(nn.Flatten(), nn.Linear(math.prod(input_shape), hidden), nn.ReLU(), nn.Linear(hidden, classes))
 
 
+class Words(nn.Module):
+    """Reads tokens."""
+
+    def __init__(self, input_shape: Any, classes: int) -> None:
+        super().__init__()
+        self.embedding = nn.EmbeddingBag(input_shape.vocabulary, 5, padding_idx=0)
+        self.out = nn.Linear(5, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.out(self.embedding(x))
+        return logits
+
+
 def only_linear(input_shape: tuple[int, ...], classes: int) -> nn.Module:
     return nn.Linear(input_shape[0], classes)
 

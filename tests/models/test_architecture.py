@@ -8,6 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.randomness import Key
+from fedfuse.core.text import TextShape
 from fedfuse.core.weights import Weights
 from fedfuse.models import (
     ARCHITECTURES,
@@ -17,16 +18,20 @@ from fedfuse.models import (
     CnnDeep,
     ConvNet,
     DeepResNet,
+    Encoder,
     Listed,
     Mlp,
     ResNet,
+    TextCnn,
+    TextTransformer,
     Vgg9,
     create,
     parameter_count,
 )
 from fedfuse.runtime.compute import Compute
 
-SMALL = {"mlp": (5,), "convnet": (3, 18, 20)}
+TEXT = TextShape(length=7, vocabulary=30)
+SMALL = {"mlp": (5,), "convnet": (3, 18, 20), "text_cnn": TEXT, "text_transformer": TEXT}
 DIGITS = (1, 8, 8)
 
 
@@ -37,6 +42,7 @@ def narrow(name: str, listed: Listed) -> Architecture:
 
 
 REGISTERED = [narrow(name, listed) for name, listed in ARCHITECTURES.items() if listed.has_defaults]
+FOR_IMAGES = [architecture for architecture in REGISTERED if not architecture.arch.startswith("text_")]
 VARIANTS: list[Architecture] = [
     *REGISTERED,
     Mlp(hidden=()),
@@ -58,6 +64,13 @@ def shape_for(architecture: Architecture) -> tuple[int, ...]:
     return SMALL.get(architecture.arch, DIGITS)
 
 
+def batch_for(architecture: Architecture, count: int) -> torch.Tensor:
+    shape = shape_for(architecture)
+    if isinstance(shape, TextShape):
+        return torch.randint(1, shape.vocabulary, (count, shape.length), generator=Key(1).torch())
+    return torch.randn(count, *shape, generator=Key(1).torch())
+
+
 @pytest.fixture(params=VARIANTS, ids=lambda a: f"{a.arch}-{len(a.model_fields_set)}")
 def architecture(request: pytest.FixtureRequest) -> Architecture:
     result: Architecture = request.param
@@ -68,7 +81,7 @@ def architecture(request: pytest.FixtureRequest) -> Architecture:
 def test_forward_is_the_classifier_of_the_features(architecture: Architecture, training: bool) -> None:
     shape = shape_for(architecture)
     model = create(architecture, shape, 7, Key(0)).train(training)
-    x = torch.randn(3, *shape, generator=Key(1).torch())
+    x = batch_for(architecture, 3)
     with torch.no_grad():
         with Key(2).default_generator():
             features = model.features(x)
@@ -97,7 +110,7 @@ def test_the_key_alone_decides_the_initial_weights(architecture: Architecture) -
 def test_every_parameter_gets_a_gradient(architecture: Architecture) -> None:
     shape = shape_for(architecture)
     model = create(architecture, shape, 3, Key(0))
-    model(torch.randn(4, *shape, generator=Key(1).torch())).logsumexp(1).sum().backward()
+    model(batch_for(architecture, 4)).logsumexp(1).sum().backward()
     assert [name for name, p in model.named_parameters() if p.grad is None] == []
 
 
@@ -105,7 +118,7 @@ def test_every_parameter_gets_a_gradient(architecture: Architecture) -> None:
 def test_a_training_step_has_the_same_bits_twice(architecture: Architecture, channels_last: bool) -> None:
     compute = Compute(torch.device("cpu"), threads=1, channels_last=channels_last)
     shape = shape_for(architecture)
-    x = compute.inputs(torch.randn(8, *shape, generator=Key(1).torch()))
+    x = compute.inputs(batch_for(architecture, 8))
 
     def stepped() -> Weights:
         model = compute.place(create(architecture, shape, 3, Key(0)))
@@ -127,7 +140,7 @@ def test_a_projection_head_fits_on_everything(architecture: Architecture) -> Non
     plain = create(architecture, shape, 3, Key(0))
     headed = create(architecture.model_copy(update={"projection_head": 5}), shape, 3, Key(0)).eval()
     d = plain.feature_size
-    x = torch.randn(2, *shape, generator=Key(1).torch())
+    x = batch_for(architecture, 2)
     assert headed.features(x).shape == (2, 5)
     assert headed(x).shape == (2, 3)
     assert parameter_count(headed) - parameter_count(plain) == (d * d + d) + (d * 5 + 5) + (5 * 3 + 3) - (d * 3 + 3)
@@ -147,6 +160,22 @@ def test_the_listing_names_exactly_what_a_config_accepts() -> None:
 @pytest.mark.parametrize(
     ("architecture", "shape", "sentence"),
     [
+        *(
+            (
+                architecture,
+                TEXT,
+                f"{architecture.arch} cannot read texts; choose a text model such as text_cnn or text_transformer",
+            )
+            for architecture in (Mlp(), Cnn(arch="cnn1"), ResNet(arch="resnet8"))
+        ),
+        *(
+            (
+                architecture,
+                (1, 8, 8),
+                f"{architecture.arch} reads texts, but the data holds inputs of shape (1, 8, 8); choose another model",
+            )
+            for architecture in (TextCnn(), TextTransformer(), Encoder(arch="distilbert"))
+        ),
         (
             ResNet(arch="resnet8"),
             (2,),
@@ -207,7 +236,7 @@ def test_the_stated_smallest_image_is_the_smallest(architecture: Architecture, s
 
 
 @pytest.mark.parametrize("side", [19, 21, 28, 33])
-@pytest.mark.parametrize("architecture", [Cnn(arch="cnn3"), CnnDeep(), ConvNet(), *REGISTERED])
+@pytest.mark.parametrize("architecture", [Cnn(arch="cnn3"), CnnDeep(), ConvNet(), *FOR_IMAGES])
 def test_sides_that_do_not_divide_evenly(architecture: Architecture, side: int) -> None:
     model = create(architecture, (1, side, side + 1), 3, Key(0))
     assert model(torch.zeros(2, 1, side, side + 1)).shape == (2, 3)
@@ -232,6 +261,10 @@ def test_no_classes() -> None:
         {"arch": "vgg9", "variant": "vgg"},
         {"arch": "shufflenetv2", "width": 7},
         {"arch": "mobilenetv2", "width": 6},
+        {"arch": "text_cnn", "widths": ()},
+        {"arch": "text_transformer", "width": 10, "heads": 4},
+        {"arch": "encoder"},
+        {"arch": "encoder", "pretrained": "folder", "config": {"model_type": "bert"}},
         {"arch": "own"},
         {"arch": "own", "callable": "module.function"},
         {"arch": "mlp", "width": 3},

@@ -140,7 +140,7 @@ def test_the_table_in_the_docs_is_true() -> None:
     actual = []
     for name, listed in ARCHITECTURES.items():
         if listed.has_defaults:
-            layout = layout_of(listed.config(arch=name), CIFAR, 10)
+            layout = layout_of(listed.config(arch=name), listed.shape, 10)
             sizes = (layout.parameter_count, layout.size - layout.parameter_count)
             actual.append((name, listed.description, *(f"{size:,}" for size in sizes)))
     assert written == actual

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 import fedfuse
 from fedfuse.core.errors import ConfigError, DataError
 from fedfuse.core.randomness import Key
+from fedfuse.core.text import TextShape
 from fedfuse.core.weights import Layout, Weights
 from fedfuse.models import Classifier, Own, create, parameter_count
 from fedfuse.models.saved import load_model, save_model
@@ -114,6 +115,15 @@ def test_a_linear_layer_alone_is_logistic_regression():
     x = torch.randn(2, 5)
     assert torch.equal(model.features(x), x)
     assert Layout.of(model).parameters == (("classifier.weight", (3, 5)), ("classifier.bias", (3,)))
+
+
+def test_texts(tmp_path):
+    shape = TextShape(length=6, vocabulary=20)
+    model = create(own("Words"), shape, 3, Key(0)).eval()
+    tokens = torch.tensor([[4, 7, 0, 0, 0, 0]])
+    assert model.features(tokens).shape == (1, 5)
+    save_model(tmp_path / "m.safetensors", own("Words"), shape, 3, Weights.of(model))
+    assert torch.equal(load_model(tmp_path / "m.safetensors", trust_own_code=True)(tokens), model(tokens))
 
 
 def test_a_tied_weight_travels_once():

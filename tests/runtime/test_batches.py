@@ -46,3 +46,34 @@ def test_endless_batches_are_epochs_with_different_orders():
     epochs = [torch.cat(batches[i : i + 2]).tolist() for i in (0, 2, 4)]
     assert all(sorted(epoch) == list(range(10)) for epoch in epochs)
     assert len({tuple(epoch) for epoch in epochs}) == 3
+
+
+@given(size=SIZES, batch=BATCHES, seed=st.integers(0, 10))
+def test_texts_are_all_visited_in_batches_of_the_usual_sizes(size, batch, seed):
+    lengths = torch.randint(1, 60, (size,), generator=Key(seed).torch())
+    batches = epoch_batches(size, batch, Key(seed), lengths)
+    assert sorted(torch.cat(batches).tolist()) == list(range(size))
+    assert sorted(map(len, batches)) == sorted(map(len, epoch_batches(size, batch, Key(seed))))
+
+
+def test_texts_of_a_batch_are_of_similar_length():
+    lengths = torch.randint(1, 100, (2000,), generator=Key(0).torch())
+
+    def padding(batches):
+        return sum(int((lengths[where].max() - lengths[where]).sum()) for where in batches)
+
+    assert padding(epoch_batches(2000, 10, Key(1), lengths)) < 0.1 * padding(epoch_batches(2000, 10, Key(1)))
+
+
+def test_batches_of_texts_come_in_an_order_that_the_key_alone_decides():
+    lengths = torch.arange(400)
+    one, same, other = (epoch_batches(400, 8, Key(seed), lengths) for seed in (1, 1, 2))
+    assert torch.equal(torch.cat(one), torch.cat(same))
+    assert not torch.equal(torch.cat(one), torch.cat(other))
+    means = torch.tensor([float(where.float().mean()) for where in one])
+    assert not torch.equal(means, means.sort().values)
+
+
+def test_texts_of_one_length_are_shuffled():
+    order = torch.cat(epoch_batches(400, 8, Key(1), torch.ones(400)))
+    assert not torch.equal(order.view(-1, 8).sort().values[:, 0].sort().values, torch.arange(0, 400, 8))

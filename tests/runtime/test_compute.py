@@ -1,12 +1,19 @@
-"""The thread count is fixed inside the block and the caller's afterwards."""
+"""Threads are given back, layouts change no value, and bf16 stays close."""
 
 from __future__ import annotations
+
+import copy
 
 import pytest
 import torch
 
 from fedfuse.core.errors import ConfigError
+from fedfuse.core.randomness import Key
+from fedfuse.core.weights import Weights
+from fedfuse.experiment import Experiment
+from fedfuse.models import Mlp, create
 from fedfuse.runtime.compute import Compute, ComputeSettings
+from tests.helpers import files_of, tiny_config
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -35,3 +42,50 @@ def test_channels_last_changes_the_storage_and_not_the_values():
     assert compute.inputs(images).is_contiguous(memory_format=torch.channels_last)
     assert torch.equal(compute.inputs(images), images)
     assert torch.equal(compute.inputs(images[:, 0, 0]), images[:, 0, 0])
+    tokens = torch.arange(6).view(2, 3)
+    assert compute.inputs(tokens).is_contiguous()
+    assert torch.equal(compute.inputs(tokens), tokens)
+
+
+class TestBf16:
+    FULL, HALF = (Compute.of(ComputeSettings(device="cpu", precision=precision)) for precision in ("float32", "bf16"))
+
+    @pytest.mark.parametrize("architecture", [Mlp(hidden=(32,)), Mlp(hidden=(32,), projection_head=4)])
+    def test_features_are_close_and_last_layers_exact(self, architecture):
+        x = torch.randn(6, 10, generator=Key(1).torch())
+        exact, half = (compute.place(create(architecture, (10,), 3, Key(0))) for compute in (self.FULL, self.HALF))
+        features = half.features(x)
+        assert features.dtype == half(x).dtype == torch.float32
+        assert not torch.equal(features, exact.features(x))
+        assert torch.allclose(features, exact.features(x), atol=0.05)
+        assert torch.equal(half(x), half.classifier(features))
+        assert torch.equal(half(x), half(x))
+
+    def test_a_copy_computes_with_its_own_weights(self):
+        model = self.HALF.place(create(Mlp(), (10,), 3, Key(0)))
+        twin = copy.deepcopy(model)
+        with torch.no_grad():
+            for parameter in twin.parameters():
+                parameter.zero_()
+        x = torch.ones(1, 10)
+        assert twin.features(x).eq(0).all()
+        assert model.features(x).ne(0).any()
+
+    def test_gradients_and_weights_are_float32(self):
+        model = self.HALF.place(create(Mlp(), (10,), 3, Key(0)))
+        model(torch.ones(2, 10)).sum().backward()
+        assert {p.grad.dtype for p in model.parameters()} == {p.dtype for p in model.parameters()} == {torch.float32}
+
+
+@pytest.mark.usefixtures("without_pictures")
+@pytest.mark.parametrize("method", ["fedavg", "feddf", "fedgkd"])
+def test_a_run_in_bf16_is_repeatable_and_close(tmp_path, method):
+    def finished(name, **compute):
+        return Experiment(tiny_config(method, compute={"device": "cpu", **compute})).run(tmp_path / name)
+
+    exact, one, other = finished("exact"), finished("one", precision="bf16"), finished("other", precision="bf16")
+    assert files_of(one.folder.final) == files_of(other.folder.final)
+    assert files_of(one.folder.final) != files_of(exact.folder.final)
+    (name,) = exact.accuracy
+    near, far = (Weights.of(run.model(name)).flat for run in (one, exact))
+    assert (near - far).norm() < 0.05 * far.norm()

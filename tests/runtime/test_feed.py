@@ -27,6 +27,17 @@ def test_batches_are_the_transformed_examples(monkeypatch, limit):
     assert labels.tolist() == [3, 19, 0]
 
 
+@pytest.mark.parametrize("limit", [0, 10**9])
+def test_batches_of_texts_are_cut_to_their_longest(monkeypatch, limit):
+    monkeypatch.setattr(feed, "READY_BYTES", limit)
+    rows = torch.tensor([[5, 6, 7, 8, 0], [3, 0, 0, 0, 0], [4, 9, 0, 0, 0]], dtype=torch.int32)
+    texts = feed.Feed(Examples(rows, torch.arange(3)), Transform(Normalisation((), ()), (5,)), CPU)
+    inputs, labels = texts.batch(torch.tensor([2, 1]), Key(1).torch())
+    assert inputs.tolist() == [[4, 9], [3, 0]]
+    assert inputs.dtype == torch.int64
+    assert labels.tolist() == [2, 1]
+
+
 def test_augmented_batches_follow_the_generator():
     examples = images()
     transform = Transform(Normalisation((0.3,), (0.7,)), (1, 8, 8), crop_padding=2, flip=True)

@@ -155,7 +155,7 @@ def datasets(name: Annotated[str | None, typer.Argument(help="show this dataset'
     rows = table("name", "what it is", "input", "classes", "at hand", "licence", numbers=("classes",))
     for name, card in CATALOGUE.items():
         here = "yes" if is_at_hand(card) else "no"
-        rows.add_row(name, card.title, "x".join(map(str, card.shape)), str(card.classes), here, card.licence)
+        rows.add_row(name, card.title, card.inputs, str(card.classes), here, card.licence)
     console.print(rows)
     console.print(
         "fedfuse datasets NAME shows where one is looked for and how to get it. "
@@ -175,12 +175,13 @@ def models() -> None:
     for name, listed in ARCHITECTURES.items():
         sizes = ("-", "-")
         if listed.has_defaults:
-            layout = layout_of(listed.config(arch=name), (3, 32, 32), 10)
+            layout = layout_of(listed.config(arch=name), listed.shape, 10)
             sizes = (f"{layout.parameter_count:,}", f"{layout.size - layout.parameter_count:,}")
         rows.add_row(name, listed.description, *sizes)
     console.print(rows)
     console.print(
-        "Numbers are for 3x32x32 inputs, 10 classes and the defaults; statistics are BatchNorm's, which travel too.",
+        "Numbers are for 3x32x32 inputs (texts: 64 tokens, 10,000 words), 10 classes and the defaults; statistics are "
+        "BatchNorm's, which travel too.",
         highlight=False,
     )
 

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from fedfuse.cli.parameters import parameters
 from fedfuse.comparison import Comparison, Row, Spread
-from fedfuse.data import Card
+from fedfuse.data import Card, Normalisation
 from fedfuse.data.lookup import how_to_get, place_of, where_looked_for
 from fedfuse.federation import Recipe
 from fedfuse.methods import Method
@@ -107,11 +107,11 @@ def dataset_table(name: str, card: Card) -> Table:
     constants = card.normalisation
     place = place_of(card)
     facts = {
-        "input": "x".join(map(str, card.shape)),
+        "input": card.inputs,
         "classes": str(card.classes),
         "splits": splits,
         "clients": f"column '{card.client_column}': partition natural keeps them" if card.client_column else None,
-        "normalisation": f"mean {_numbers(constants.mean)}, std {_numbers(constants.std)}" if constants else "measured",
+        "normalisation": None if card.is_text else _normalisation(constants),
         "licence": card.licence,
         "looked for": "\n".join(where_looked_for(card)) if card.layouts else None,
         "at hand": "yes" if not card.layouts else f"in {place}" if place else "no",
@@ -142,6 +142,10 @@ def size(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.2f} {unit}"
         count /= 1000
     raise AssertionError("the loop returns")
+
+
+def _normalisation(constants: Normalisation | None) -> str:
+    return f"mean {_numbers(constants.mean)}, std {_numbers(constants.std)}" if constants else "measured"
 
 
 def _numbers(values: tuple[float, ...]) -> str:

@@ -2,7 +2,8 @@
 
 It is called without arguments and returns ``(inputs, labels)``, or ``((inputs, labels), (test_inputs, test_labels))``,
 or a mapping of arrays with the names of an npz file (``x_train``, ``y_train``, ``x_test``, ``y_test``, ``clients``).
-Arrays may be NumPy arrays, tensors or lists; images are uint8, anything else becomes float32 features.
+Arrays may be NumPy arrays, tensors or lists; images are uint8, texts are strings, anything else becomes float32
+features.
 """
 
 from __future__ import annotations

@@ -7,7 +7,9 @@ from typing import Literal
 
 from fedfuse.data.dataset import Normalisation
 
-Format = Literal["parquet", "idx", "emnist", "cifar10", "cifar100", "svhn", "stl10", "tiny_imagenet", "imagenet32"]
+Format = Literal[
+    "parquet", "idx", "emnist", "cifar10", "cifar100", "svhn", "stl10", "tiny_imagenet", "imagenet32", "jsonl"
+]
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class Card:
 
     title: str
     shape: tuple[int, ...]
+    """Of one input; nothing for texts, whose shape ``data.text`` decides."""
     classes: int
     licence: str
     normalisation: Normalisation | None = None
@@ -62,3 +65,12 @@ class Card:
     """The column that says whose each example is, in data that comes separated by client."""
     hub: Hub | None = None
     package: Package | None = None
+
+    @property
+    def is_text(self) -> bool:
+        return not self.shape
+
+    @property
+    def inputs(self) -> str:
+        """What one input is, in a word."""
+        return "text" if self.is_text else "x".join(map(str, self.shape))

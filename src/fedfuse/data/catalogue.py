@@ -26,6 +26,13 @@ def _idx(*folders: str, prefix: str = "", test: str = "t10k", format: Format = "
     )
 
 
+def _jsonl(name: str) -> Hub:
+    return Hub(name, Layout("train.jsonl", "test.jsonl", "jsonl"))
+
+
+TEXT = ()
+SST_HOME = "https://nlp.stanford.edu/sentiment"
+SST_LICENCE = "cite Socher et al. 2013"
 HALF_COLOUR = Normalisation((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
 MNIST_GRAY = Normalisation((0.1307,), (0.3081,))
 STL10_HOME = "https://cs.stanford.edu/~acoates/stl10"
@@ -190,5 +197,45 @@ CATALOGUE: dict[str, Card] = {
         (Layout("femnist_digits*.parquet"),),
         home="https://github.com/TalwalkarLab/leaf",
         client_column="client",
+    ),
+    "ag_news": Card(
+        "AG News: topics of news, in one or two sentences",
+        TEXT,
+        4,
+        "non-commercial research",
+        layouts=(_parquet("ag_news"),),
+        sizes=(120_000, 7_600),
+        home="http://groups.di.unipi.it/~gulli/AG_corpus_of_news_articles.html",
+        hub=_hub("fancyzhx/ag_news", "data"),
+    ),
+    "sst2": Card(
+        "SST-2: sentences of film reviews, for or against",
+        TEXT,
+        2,
+        SST_LICENCE,
+        layouts=(Layout("sst2-train-sentences*.parquet", "sst2-test*.parquet"),),
+        sizes=(6_920, 1_821),
+        home=SST_HOME,
+        hub=_jsonl("SetFit/sst2"),
+    ),
+    "sst2_phrases": Card(
+        "SST-2 as in GLUE: also phrases of the sentences; tested on its validation split, as test labels are secret",
+        TEXT,
+        2,
+        SST_LICENCE,
+        layouts=(Layout("sst2-train-glue_phrases*.parquet", "sst2-validation*.parquet"),),
+        sizes=(67_349, 872),
+        home=SST_HOME,
+        hub=_hub("stanfordnlp/sst2", "data", "validation"),
+    ),
+    "sst5": Card(
+        "SST-5: sentences of film reviews, from very negative to very positive",
+        TEXT,
+        5,
+        SST_LICENCE,
+        layouts=(_parquet("sst5"),),
+        sizes=(8_544, 2_210),
+        home=SST_HOME,
+        hub=_jsonl("SetFit/sst5"),
     ),
 }

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
+
+from fedfuse.core.text import PADDING, TextShape
+from fedfuse.data.tokens import Tokenizer
+
+InputKind = Literal["images", "texts", "numbers"]
 
 
 @dataclass(frozen=True)
@@ -22,7 +28,10 @@ class Owners:
 
 @dataclass(frozen=True)
 class Examples:
-    """Inputs as they lie in memory (images: uint8, N x C x H x W; features: float32, N x D) and int64 labels."""
+    """Inputs as they lie in memory, and int64 labels.
+
+    Images are uint8, N x C x H x W; texts are int32 token numbers, N x length; features are float32, N x D.
+    """
 
     inputs: Tensor
     labels: Tensor
@@ -42,10 +51,26 @@ class Examples:
         """The shape of one input."""
         return tuple(self.inputs.shape[1:])
 
+    @property
+    def lengths(self) -> Tensor | None:
+        return lengths(self.inputs)
+
+
+def kind_of(inputs: Tensor) -> InputKind:
+    """What raw inputs are, which their type tells."""
+    if inputs.dtype == torch.uint8:
+        return "images"
+    return "texts" if inputs.dtype == torch.int32 else "numbers"
+
+
+def lengths(inputs: Tensor) -> Tensor | None:
+    """How many tokens each text has; None for inputs that are no texts."""
+    return (inputs != PADDING).sum(dim=1) if kind_of(inputs) == "texts" else None
+
 
 @dataclass(frozen=True)
 class Normalisation:
-    """Per-channel constants; images are first scaled from 0..255 to 0..1."""
+    """Per-channel constants, none for texts; images are first scaled from 0..255 to 0..1."""
 
     mean: tuple[float, ...]
     std: tuple[float, ...]
@@ -62,6 +87,8 @@ class Dataset:
     normalisation: Normalisation
     origin: str
     """Where it was read from, for the log: file names, or 'generated', or 'scikit-learn'."""
+    tokenizer: Tokenizer | None = None
+    """What made the numbers, if the inputs are texts."""
 
     @property
     def classes(self) -> int:
@@ -70,3 +97,8 @@ class Dataset:
     @property
     def shape(self) -> tuple[int, ...]:
         return self.train.shape
+
+    @property
+    def model_shape(self) -> tuple[int, ...]:
+        """The shape as models are told it: that of a text includes the vocabulary."""
+        return self.shape if self.tokenizer is None else TextShape(self.shape[0], self.tokenizer.vocabulary)

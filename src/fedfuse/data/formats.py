@@ -12,6 +12,7 @@ from fedfuse.data.readers import Contents, Reading
 from fedfuse.data.readers.cifar import read_cifar10, read_cifar100
 from fedfuse.data.readers.idx import read_emnist_letters, read_idx
 from fedfuse.data.readers.imagenet32 import read_imagenet32
+from fedfuse.data.readers.jsonl import read_jsonl
 from fedfuse.data.readers.stl10 import read_stl10
 from fedfuse.data.readers.svhn import read_svhn
 from fedfuse.data.readers.tiny_imagenet import tiny_imagenet_files
@@ -28,9 +29,11 @@ RAW: dict[Format, Callable[[Sequence[Path], Reading], Contents]] = {
 
 
 def read_format(name: Format, files: Sequence[Path], reading: Reading) -> Contents:
-    """Encoded images come through the cache; raw ones are as quick to read as the cache, unless they are resized."""
+    """Encoded images and texts come through the cache; raw images are as quick to read, unless they are resized."""
     if name == "parquet":
         return cached_table("parquet", files, reading)
+    if name == "jsonl":
+        return cached(files, reading, lambda: read_jsonl(files, reading))
     if name == "tiny_imagenet":
         (part,) = files
         return decoded(*tiny_imagenet_files(part), reading)

@@ -30,7 +30,7 @@ def _load(name: str) -> Any:
         import datasets
     except ImportError as error:
         raise MissingExtraError(f"data.name = hf:{name}", "hub") from error
-    if not Path(name).is_dir() and not _network_may_answer():
+    if not Path(name).is_dir() and not network_may_answer():
         raise DataError(
             f"hf:{name} is not a local folder and the Hugging Face hub cannot be reached; "
             "connect to a network, or set HF_HUB_OFFLINE=1 if it was downloaded before"
@@ -44,7 +44,7 @@ def _load(name: str) -> Any:
         ) from error
 
 
-def _network_may_answer() -> bool:
+def network_may_answer() -> bool:
     """False only when it surely does not, because the package itself tries for half a minute before it says so."""
     if os.environ.get("HF_HUB_OFFLINE") or os.environ.get("HF_DATASETS_OFFLINE") or getproxies():
         return True

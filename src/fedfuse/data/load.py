@@ -21,13 +21,17 @@ from fedfuse.data.own_files import read_own_files
 from fedfuse.data.readers import Contents, Found, Reading
 from fedfuse.data.readers.contents import check_range, describe
 from fedfuse.data.settings import GENERATED, HUB_PREFIX, INSTALLED, DataSettings
+from fedfuse.data.tokens import TextSettings, Tokenizer, tokenizer_of
 from fedfuse.data.toys import read_toy
 
 
-def load(settings: DataSettings, key: Key) -> Dataset:
-    """Read the dataset; the key decides generated examples and which ones a limit keeps."""
+def load(settings: DataSettings, key: Key, tokenizer: Tokenizer | None = None) -> Dataset:
+    """Read the dataset; the key decides generated examples and which ones a limit keeps.
+
+    ``tokenizer`` is for texts that models of other data shall read, in the place of the one that ``text`` names.
+    """
     card = find_card(settings.name)
-    reading = _reading(settings, card)
+    reading = _reading(settings, card, tokenizer or tokenizer_of(settings.text or TextSettings()))
     found = _find(settings, card, reading, key)
     if card is not None:
         _check_card(found, card, settings)
@@ -44,13 +48,16 @@ def load(settings: DataSettings, key: Key) -> Dataset:
         names,
         _normalisation(found.train, card),
         found.origin,
+        reading.tokenizer if _are_texts(found) else None,
     )
 
 
-def _reading(settings: DataSettings, card: Card | None) -> Reading:
+def _reading(settings: DataSettings, card: Card | None, tokenizer: Tokenizer) -> Reading:
     if card is None:
         columns = settings.input_column, settings.label_column, settings.client_column
-        return Reading(*columns, settings.resize, settings.channels)
+        return Reading(*columns, settings.resize, settings.channels, tokenizer=tokenizer)
+    if card.is_text:
+        return Reading(None, card.label_column, card.client_column, tokenizer=tokenizer)
     # A card knows its channels, which makes the few gray images of a colour set RGB.
     channels = settings.channels or (card.shape[0] if len(card.shape) == 3 else None)
     return Reading(None, card.label_column, card.client_column, settings.resize, channels)
@@ -75,7 +82,12 @@ def _place(path: str | None) -> Path | None:
 
 
 def _check_card(found: Found, card: Card, settings: DataSettings) -> None:
-    if settings.resize is None and settings.channels is None and found.train.inputs.shape[1:] != card.shape:
+    if card.is_text:
+        if not _are_texts(found):
+            raise DataError(
+                f"{found.origin} holds no texts, but {card.title} has them; check that the file is the right one"
+            )
+    elif settings.resize is None and settings.channels is None and found.train.inputs.shape[1:] != card.shape:
         expected = "x".join(str(size) for size in card.shape)
         raise DataError(
             f"{found.origin} holds inputs of {describe(found.train.inputs)}, but {card.title} has {expected}; "
@@ -89,10 +101,19 @@ def _check_inputs(found: Found, settings: DataSettings) -> None:
         raise DataError(f"{found.origin}: training inputs have {describe(train)} and test inputs {describe(test)}")
     if found.train.clients is None and settings.client_column is not None:
         raise DataError(f"data.client_column: {found.origin} has no column '{settings.client_column}'")
-    if train.dtype.kind == "f":
+    if settings.text is not None and not _are_texts(found):
+        raise ConfigError(f"data.text is for texts, but {found.origin} holds none; remove it")
+    if train.dtype != np.uint8:
         for key in ("resize", "channels", "augment"):
             if getattr(settings, key):
-                raise ConfigError(f"data.{key} is for images, but {found.origin} holds numbers; remove it")
+                kind = "texts" if _are_texts(found) else "numbers"
+                raise ConfigError(f"data.{key} is for images, but {found.origin} holds {kind}; remove it")
+    if _are_texts(found) and settings.normalisation != "dataset":
+        raise ConfigError(f"data.normalisation is for images and numbers, but {found.origin} holds texts; remove it")
+
+
+def _are_texts(found: Found) -> bool:
+    return found.train.inputs.dtype == np.int32
 
 
 def _class_names(found: Found, card: Card | None, settings: DataSettings) -> tuple[str, ...]:
@@ -141,6 +162,8 @@ def _by_number(name: str) -> list[tuple[int, str]]:
 
 
 def _normalisation(train: Contents, card: Card | None) -> Normalisation:
-    """The card's constants, unless ``channels`` changed how many are needed."""
+    """The card's constants, unless ``channels`` changed how many are needed; none for texts."""
+    if train.inputs.dtype == np.int32:
+        return Normalisation((), ())
     known = None if card is None else card.normalisation
     return known if known is not None and len(known.mean) == train.inputs.shape[1] else measure(train.inputs)

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, StrictFloat, StrictInt, field_valid
 from fedfuse.core.errors import unknown
 from fedfuse.core.part import Settings
 from fedfuse.data.catalogue import CATALOGUE
+from fedfuse.data.tokens import TextSettings
 
 HUB_PREFIX = "hf:"
 OWN_FILES = ("parquet", "csv", "npz", "images", "python")
@@ -44,7 +45,7 @@ class DataSettings(Settings):
         "folder its files lie in.",
     )
     test_path: str | None = Field(None, description="Your own test file or folder, when it lies elsewhere than path.")
-    input_column: str | None = Field(None, description="The column of images or of lists of numbers.")
+    input_column: str | None = Field(None, description="The column of images, of texts or of lists of numbers.")
     label_column: str | None = Field(None, description="The column of labels, whole numbers from 0.")
     client_column: str | None = Field(
         None, description="The column that says whose each example is, for partition natural."
@@ -57,6 +58,9 @@ class DataSettings(Settings):
         None, ge=1, le=4096, description="Side in pixels to which images are resized, by averaging boxes of pixels."
     )
     channels: Literal[1, 3] | None = Field(None, description="Make all images gray (1) or RGB (3).")
+    text: TextSettings | None = Field(
+        None, description="How texts become numbers; for data that holds texts, the defaults if not given."
+    )
     train_limit: int | None = Field(
         None, ge=1, description="Keep only this many training examples, drawn at random, for quick trials."
     )

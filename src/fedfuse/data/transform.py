@@ -1,4 +1,4 @@
-"""Raw batches to what a model sees: augmentation on raw pixels, then normalisation."""
+"""Raw batches to what a model sees: augmentation on raw pixels, then normalisation; of texts, no needless padding."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from fedfuse.data.dataset import Dataset, Normalisation
+from fedfuse.core.text import PADDING
+from fedfuse.data.dataset import Dataset, Normalisation, kind_of
 from fedfuse.data.settings import DataSettings
 
 
@@ -41,7 +42,9 @@ class Transform:
         return self.crop_padding > 0 or self.flip
 
     def __call__(self, inputs: Tensor) -> Tensor:
-        """(x - mean) / std in float32, where uint8 is first scaled to 0..1."""
+        """(x - mean) / std in float32, where uint8 is first scaled to 0..1; texts as :func:`trim` leaves them."""
+        if kind_of(inputs) == "texts":
+            return trim(inputs)
         shift = self._shift.to(inputs.device)
         if inputs.is_floating_point():
             return torch.addcmul(shift, inputs.to(torch.float32), self._feature_scale.to(inputs.device))
@@ -64,6 +67,12 @@ class Transform:
             corners = torch.randint(0, 2 * self.crop_padding + 1, (2, count, 1), generator=generator)
             rows, columns = rows + corners[0], columns + corners[1]
         return _pick(F.pad(inputs, (self.crop_padding,) * 4), rows, columns)
+
+
+def trim(tokens: Tensor) -> Tensor:
+    """A batch of texts, int64, cut to the longest of them."""
+    longest = int((tokens != PADDING).sum(dim=1).max()) if len(tokens) else 0
+    return tokens[:, :longest].long()
 
 
 def chosen_normalisation(dataset: Dataset, settings: DataSettings) -> Normalisation:

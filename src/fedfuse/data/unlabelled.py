@@ -1,4 +1,4 @@
-"""Inputs without labels: a folder of images, or one npz or parquet file."""
+"""Inputs without labels: a folder of images, or one file: npz, parquet, CSV or lines of text."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from fedfuse.data.own_files import cached_table
 from fedfuse.data.readers import Reading, read_folder
 from fedfuse.data.readers.contents import Array
 from fedfuse.data.readers.folder import all_images
+from fedfuse.data.readers.lines import read_lines
 from fedfuse.data.readers.npz import read_npz_inputs
 
 
@@ -22,6 +23,8 @@ def read_unlabelled(path: Path, reading: Reading) -> Array:
         raise DataError(f"data.path: {path} does not exist")
     if path.suffix == ".npz":
         return read_npz_inputs(path, reading)
-    if path.suffix == ".parquet":
-        return cached_table("parquet", [path], reading).inputs
-    raise DataError(f"data.path: {path} is neither a folder of images nor an .npz or .parquet file")
+    if path.suffix in (".parquet", ".csv"):
+        return cached_table(path.suffix[1:], [path], reading).inputs
+    if path.suffix == ".txt":
+        return cached([path], reading, lambda: read_lines(path, reading)).inputs
+    raise DataError(f"data.path: {path} is neither a folder of images nor an .npz, .parquet, .csv or .txt file")

@@ -50,7 +50,8 @@ class Digest(Settings):
         key = party.key.child("digest")
         with key.child("dropout").default_generator():
             for epoch in range(self.epochs):
-                for where in epoch_batches(len(source), self.batch_size, key.child("batches", epoch)):
+                order = key.child("batches", epoch)
+                for where in epoch_batches(len(source), self.batch_size, order, source.lengths):
                     loss = self._loss(model(source.inputs(where)), taught[where], are_logits)
                     optimizer.zero_grad()
                     loss.backward()
@@ -58,7 +59,7 @@ class Digest(Settings):
 
     def companion(self, party: Party, source: Source, taught: Tensor, are_logits: bool) -> Callable[[], Tensor]:
         """Along: the loss of the next public mini-batch, each time it is called."""
-        batches = endless_batches(len(source), self.batch_size, party.key.child("digest"))
+        batches = endless_batches(len(source), self.batch_size, party.key.child("digest"), source.lengths)
         table = taught.to(party.bank.compute.device)
 
         def loss() -> Tensor:

@@ -15,6 +15,7 @@ from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.exchange.base import Exchange, Party, Shapes
 from fedfuse.exchange.weighting import Weighting
 from fedfuse.exchange.weighting.certainty import EXTRACTOR
+from fedfuse.runtime.part import Setting
 from fedfuse.runtime.view import ServerView
 
 TESTIMONY = "testimony"
@@ -25,6 +26,10 @@ class ScoredExchange(Exchange):
 
     needs_source: ClassVar[bool] = True
     weighting: Weighting
+
+    def check(self, setting: Setting) -> None:
+        super().check(setting)
+        self.weighting.check(setting)
 
     def asks(self, view: ServerView, client: int) -> tuple[str, ...]:
         return () if view.visits[client] else (TESTIMONY,)

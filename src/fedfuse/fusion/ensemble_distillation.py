@@ -63,7 +63,7 @@ class EnsembleDistillation(EnsembleFuse):
 
     def _lessons(self, view: ServerView, source: Source, ensemble: Ensemble) -> list[Lesson]:
         """One plan of mini-batches for all students, so that teachers answer once for all of them."""
-        batches = endless_batches(len(source), self.distiller.batch_size, view.key.child("batches"))
+        batches = endless_batches(len(source), self.distiller.batch_size, view.key.child("batches"), source.lengths)
         plan = list(islice(batches, self.distiller.budget(len(source))))
         keys = [view.key.child("views", i) for i in range(len(plan))]
         if self.views == "augmented":

@@ -34,7 +34,8 @@ class PredictionDistillation(Fuse):
         assert view.source is not None, "checked before round 1"
         assert view.answers is not None, "checked when the recipe was made"
         target = view.answers.log_probabilities.to(view.bank.compute.device)
-        batches = endless_batches(len(view.source), self.distiller.batch_size, view.key.child("batches"))
+        order = view.key.child("batches")
+        batches = endless_batches(len(view.source), self.distiller.batch_size, order, view.source.lengths)
         plan = islice(batches, self.distiller.budget(len(view.source)))
         lessons: list[Lesson] = [partial(remembered, view.source, target, where) for where in plan]
         return teach(view, self.distiller, self._begin(view), lessons)

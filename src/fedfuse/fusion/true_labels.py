@@ -47,7 +47,6 @@ def label_lessons(source: Source, distiller: Distiller, bank: ModelBank, key: Ke
     """Mini-batches of inputs with certainty about their true class."""
     assert source.labels is not None, "checked before round 1"
     target = F.one_hot(source.labels, bank.classes).float().clamp_min(1e-12).log().to(bank.compute.device)
-    batches = islice(
-        endless_batches(len(source), distiller.batch_size, key.child("batches")), distiller.budget(len(source))
-    )
-    return [partial(remembered, source, target, where) for where in batches]
+    batches = endless_batches(len(source), distiller.batch_size, key.child("batches"), source.lengths)
+    plan = islice(batches, distiller.budget(len(source)))
+    return [partial(remembered, source, target, where) for where in plan]

@@ -24,6 +24,7 @@ from fedfuse.core.part import Settings
 from fedfuse.core.randomness import Key
 from fedfuse.core.tensor_files import read_safetensors, write_safetensors
 from fedfuse.data import Examples
+from fedfuse.data.dataset import kind_of
 from fedfuse.data.readers.contents import check_range
 from fedfuse.generators.saved import Generator, GeneratorCard, save_generator
 from fedfuse.generators.vae import Encoder, VaeSettings, vae_loss
@@ -63,6 +64,8 @@ def train_generator(
     chosen = settings or GeneratorTraining()
     if len(examples) < 2:
         raise DataError(f"{trained_on} has {len(examples)} example(s); a generator needs at least 2")
+    if kind_of(examples.inputs) == "texts":
+        raise DataError(f"{trained_on} holds texts; a generator makes images or numbers")
     check_range(examples.labels.numpy(), classes, trained_on)
     card = GeneratorCard(
         network=chosen.network,

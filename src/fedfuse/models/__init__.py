@@ -12,17 +12,20 @@ from pydantic import Field
 from torch import nn
 
 from fedfuse.core.randomness import Key
+from fedfuse.core.text import TextShape
 from fedfuse.core.weights import Layout
 from fedfuse.models.architecture import Architecture, create
 from fedfuse.models.classifier import Classifier
 from fedfuse.models.cnn import Cnn, CnnDeep
 from fedfuse.models.convnet import ConvNet
 from fedfuse.models.deep_resnet import DeepResNet
+from fedfuse.models.encoder import Encoder
 from fedfuse.models.mlp import Mlp
 from fedfuse.models.mobilenet import MobileNetV2
 from fedfuse.models.own import Own
 from fedfuse.models.resnet import ResNet
 from fedfuse.models.shufflenet import ShuffleNetV2
+from fedfuse.models.text import TextCnn, TextTransformer
 from fedfuse.models.vgg import Vgg9
 
 __all__ = [
@@ -34,12 +37,15 @@ __all__ = [
     "CnnDeep",
     "ConvNet",
     "DeepResNet",
+    "Encoder",
     "Listed",
     "Mlp",
     "MobileNetV2",
     "Own",
     "ResNet",
     "ShuffleNetV2",
+    "TextCnn",
+    "TextTransformer",
     "Vgg9",
     "create",
     "layout_of",
@@ -47,7 +53,19 @@ __all__ = [
 ]
 
 AnyArchitecture = Annotated[
-    Mlp | Cnn | CnnDeep | ConvNet | Vgg9 | ResNet | DeepResNet | ShuffleNetV2 | MobileNetV2 | Own,
+    Mlp
+    | Cnn
+    | CnnDeep
+    | ConvNet
+    | Vgg9
+    | ResNet
+    | DeepResNet
+    | ShuffleNetV2
+    | MobileNetV2
+    | TextCnn
+    | TextTransformer
+    | Encoder
+    | Own,
     Field(discriminator="arch"),
 ]
 """What the ``model`` of an experiment file may be."""
@@ -59,11 +77,19 @@ class Listed:
 
     config: type[Architecture]
     description: str
+    shape: tuple[int, ...] = (3, 32, 32)
+    """Of the inputs for which the list gives numbers."""
+    extra: str | None = None
+    """The optional packages that it needs."""
 
     @property
     def has_defaults(self) -> bool:
-        """Whether ``arch`` is all that a config must say."""
-        return not any(field.is_required() for name, field in self.config.model_fields.items() if name != "arch")
+        """Whether ``arch`` is all that a config must say, and nothing else must be installed."""
+        required = (field.is_required() for name, field in self.config.model_fields.items() if name != "arch")
+        return self.extra is None and not any(required)
+
+
+TEXTS = TextShape(length=64, vocabulary=10_000)
 
 
 ARCHITECTURES: Mapping[str, Listed] = MappingProxyType(
@@ -86,6 +112,14 @@ ARCHITECTURES: Mapping[str, Listed] = MappingProxyType(
         "resnet50": Listed(DeepResNet, "ResNet-50 of FedGKD (Tiny-ImageNet): bottlenecks, a stem for small images"),
         "shufflenetv2": Listed(ShuffleNetV2, "ShuffleNetV2 of FedDF, with a stem for small images"),
         "mobilenetv2": Listed(MobileNetV2, "MobileNetV2 of FedBE, with a stem for small images"),
+        "text_cnn": Listed(TextCnn, "for texts: convolutions over 3, 4 and 5 words, maximum over the text", TEXTS),
+        "text_transformer": Listed(
+            TextTransformer, "for texts: a small encoder of two layers, mean over the text", TEXTS
+        ),
+        "distilbert": Listed(Encoder, "for texts: DistilBERT of FedDF and FedGKD, through transformers", extra="text"),
+        "encoder": Listed(
+            Encoder, "for texts: any BERT-like encoder of transformers, fresh or pre-trained", extra="text"
+        ),
         "own": Listed(Own, "whatever network a function of yours returns"),
     }
 )

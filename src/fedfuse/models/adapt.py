@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.imports import first_line
 from fedfuse.core.randomness import Key
+from fedfuse.core.text import TextShape
 from fedfuse.models.classifier import Classifier
 
 PROBE = 2
@@ -46,7 +47,7 @@ def adapt(network: nn.Module, input_shape: tuple[int, ...], classes: int, name: 
     """
     network = copy.deepcopy(network).eval()
     _check_types(network, name)
-    probe = torch.rand(PROBE, *input_shape, generator=Key(0).torch())
+    probe = _probe(input_shape)
     places = [(f"{_NETWORK}.classifier", True)] if _has_parts(network) else []
     places += [(place, False) for place in _last_linear(network, probe, classes, name)]
     _check_lazy(network, name)
@@ -64,6 +65,13 @@ def adapt(network: nn.Module, input_shape: tuple[int, ...], classes: int, name: 
         "result is what it returns, or a method 'features' and a module 'classifier' with forward(x) = "
         "classifier(features(x))"
     )
+
+
+def _probe(input_shape: tuple[int, ...]) -> Tensor:
+    random = Key(0).torch()
+    if isinstance(input_shape, TextShape):
+        return torch.randint(1, input_shape.vocabulary, (PROBE, input_shape.length), generator=random)
+    return torch.rand(PROBE, *input_shape, generator=random)
 
 
 def logits_of(output: Any) -> Any:

@@ -12,6 +12,7 @@ from torch import Tensor
 from fedfuse.core.errors import ConfigError, DataError
 from fedfuse.core.randomness import Key
 from fedfuse.core.tensor_files import read_safetensors, write_safetensors
+from fedfuse.core.text import TextShape
 from fedfuse.core.weights import Layout, Weights
 from fedfuse.models import AnyArchitecture, Architecture, Classifier, Own, create
 from fedfuse.models.widths import fitted
@@ -21,7 +22,8 @@ def save_model(
     path: Path, architecture: Architecture, input_shape: tuple[int, ...], classes: int, weights: Weights
 ) -> None:
     """Write named tensors and, as metadata, what is needed to rebuild the network."""
-    about = {"architecture": architecture.model_dump(mode="json"), "input_shape": input_shape, "classes": classes}
+    shape = input_shape._asdict() if isinstance(input_shape, TextShape) else input_shape
+    about = {"architecture": architecture.model_dump(mode="json"), "input_shape": shape, "classes": classes}
     write_safetensors(path, weights, about)
 
 
@@ -41,7 +43,9 @@ def load_model(path: str | Path, trust_own_code: bool = False) -> Classifier:
             f"{path} is built by calling '{architecture.callable}'; if you trust the file, load it with "
             "trust_own_code=True"
         )
-    model = create(architecture, tuple(about["input_shape"]), about["classes"], Key(0))
+    shape = about["input_shape"]
+    input_shape = TextShape(**shape) if isinstance(shape, dict) else tuple(shape)
+    model = create(architecture, input_shape, about["classes"], Key(0))
     try:
         model = fitted(model, _layout_of(tensors, like=Layout.of(model)))
     except (ConfigError, ValueError, KeyError) as error:

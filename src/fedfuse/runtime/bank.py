@@ -12,6 +12,7 @@ from typing import cast
 import torch
 
 from fedfuse.core.randomness import Key
+from fedfuse.core.text import TextShape
 from fedfuse.core.weights import Layout, Weights
 from fedfuse.models import Architecture, Classifier, create
 from fedfuse.models.widths import fitted
@@ -43,6 +44,10 @@ class ModelBank:
     @property
     def prototypes(self) -> tuple[str, ...]:
         return tuple(self.architectures)
+
+    @property
+    def reads_texts(self) -> bool:
+        return isinstance(self.input_shape, TextShape)
 
     def initial(self, prototype: str, key: Key) -> Weights:
         """Freshly initialised weights; they depend on the key alone."""

@@ -1,10 +1,11 @@
-"""Where arithmetic runs, and with how many threads: fixed, because the thread count can change the last bit."""
+"""Where arithmetic runs, in which precision, and with how many threads: fixed, because it can change the last bit."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MethodType
 from typing import Literal
 
 import torch
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.part import Settings
+from fedfuse.models import Classifier
 
 
 class ComputeSettings(Settings):
@@ -21,6 +23,11 @@ class ComputeSettings(Settings):
     device: Literal["auto", "cpu", "cuda", "mps"] = Field("auto", description="auto takes cuda, then mps, then cpu")
     threads: int = Field(1, ge=1, le=1024, description="CPU threads of a client task and of the server's fusion")
     channels_last: bool = Field(False, description="store images channels-last; faster for ResNets on a CPU")
+    precision: Literal["float32", "bf16"] = Field(
+        "float32",
+        description="bf16: networks compute their features in bfloat16 where torch's autocast allows it; weights, last "
+        "layers and losses stay float32",
+    )
 
 
 @dataclass(frozen=True)
@@ -30,15 +37,21 @@ class Compute:
     device: torch.device
     threads: int
     channels_last: bool
+    bf16: bool = False
 
     @staticmethod
     def of(settings: ComputeSettings) -> Compute:
-        return Compute(_resolve(settings.device), settings.threads, settings.channels_last)
+        return Compute(
+            _resolve(settings.device), settings.threads, settings.channels_last, settings.precision == "bf16"
+        )
 
     def place(self, model: nn.Module) -> nn.Module:
         model = model.to(self.device)
         if self.channels_last:
             model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        if self.bf16 and isinstance(model, Classifier):
+            # A method bound to this very model, so that a deep copy's is bound to the copy.
+            model.features = MethodType(_features_in_bf16, model)  # type: ignore[method-assign]
         return model
 
     def inputs(self, batch: Tensor) -> Tensor:
@@ -56,6 +69,12 @@ class Compute:
             yield
         finally:
             torch.set_num_threads(before)
+
+
+def _features_in_bf16(model: Classifier, x: Tensor) -> Tensor:
+    """What the model's class computes, under autocast; float32 again for whoever reads it."""
+    with torch.autocast(x.device.type, torch.bfloat16):
+        return type(model).features(model, x).float()
 
 
 def _resolve(name: str) -> torch.device:

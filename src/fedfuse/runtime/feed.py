@@ -1,4 +1,4 @@
-"""Batches of one client's examples, normalised once where nothing random happens to them."""
+"""Batches of one client's examples, normalised once where nothing happens to them that depends on the batch."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from fedfuse.data import Examples, Transform
+from fedfuse.data.dataset import kind_of
 from fedfuse.runtime.compute import Compute
 
 READY_BYTES = 64_000_000
@@ -19,7 +20,8 @@ class Feed:
         self.inputs, self.transform, self.compute = examples.inputs, transform, compute
         self.labels = examples.labels.to(compute.device)
         small = 4 * examples.inputs.numel() <= READY_BYTES
-        self.ready = compute.inputs(transform(examples.inputs)) if small and not transform.augments else None
+        fixed = not transform.augments and kind_of(examples.inputs) != "texts"
+        self.ready = compute.inputs(transform(examples.inputs)) if small and fixed else None
 
     def batch(self, where: Tensor, views: torch.Generator) -> tuple[Tensor, Tensor]:
         """The examples at these positions; ``views`` decides the augmentation, if there is any."""

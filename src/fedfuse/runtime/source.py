@@ -9,6 +9,7 @@ from torch import Tensor
 
 from fedfuse.core.randomness import Key
 from fedfuse.data import Transform
+from fedfuse.data.dataset import lengths
 from fedfuse.runtime.compute import Compute
 
 PREDICTION_BATCH = 500
@@ -30,6 +31,11 @@ class Source:
 
     def __len__(self) -> int:
         return len(self.raw)
+
+    @property
+    def lengths(self) -> Tensor | None:
+        """How many tokens each text has; None for other inputs."""
+        return lengths(self.raw)
 
     def inputs(self, indices: Tensor) -> Tensor:
         """The un-augmented inputs at these positions."""

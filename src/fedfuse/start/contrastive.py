@@ -16,10 +16,12 @@ import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor, nn
 
+from fedfuse.core.errors import ConfigError
 from fedfuse.core.weights import Weights
 from fedfuse.data import Transform
 from fedfuse.runtime.batches import epoch_batches
 from fedfuse.runtime.optimizers import Adam, AnyOptimizer
+from fedfuse.runtime.part import Setting
 from fedfuse.runtime.source import Source
 from fedfuse.runtime.view import ServerView
 from fedfuse.start.base import Start
@@ -39,6 +41,12 @@ class Contrast(Start):
     jitter: float = Field(0.4, ge=0, lt=1, description="contrast and brightness change by up to this share")
     noise: float = Field(0.1, ge=0, description="deviation of the noise on normalised inputs")
     optimizer: AnyOptimizer = Field(default_factory=Adam)
+
+    def check(self, setting: Setting) -> None:
+        if setting.bank.reads_texts:
+            raise ConfigError(
+                "method.start contrastive shifts and jitters numbers, which texts are not; use fresh or saved"
+            )
 
     def begin(self, view: ServerView, prototype: str) -> Weights:
         assert view.source is not None, "checked before round 1"

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedfuse.core.errors import DataError
+from fedfuse.data.tokens import Tokenizer
 
 Array = NDArray[Any]
 
@@ -25,11 +26,19 @@ class Reading:
     channels: int | None = None
     labelled: bool = True
     """Whether the labels are wanted; zeros stand in for those that are not."""
+    tokenizer: Tokenizer | None = None
+    """What makes numbers of texts; None where texts are not expected."""
+
+    def tokens(self, texts: Sequence[str | None], where: str) -> Array:
+        """The texts as numbers."""
+        if self.tokenizer is None:
+            raise DataError(f"{where} holds texts, but images or numbers are needed here")
+        return self.tokenizer(checked_texts(texts, where))
 
 
 @dataclass(frozen=True)
 class Contents:
-    """Checked arrays: uint8 images N x C x H x W or float32 features N x D, and int64 labels.
+    """Checked arrays: uint8 images N x C x H x W, int32 tokens N x length or float32 features N x D; int64 labels.
 
     ``clients`` names the client that each example belongs to, where the data says so.
     """
@@ -99,6 +108,14 @@ def check_range(labels: Array, classes: int, where: str, first: int = 0) -> None
         raise DataError(
             f"{where}, row {row}: label {labels[row]} is out of range; {classes} classes are {first}..{last}"
         )
+
+
+def checked_texts(texts: Sequence[str | None], where: str) -> list[str]:
+    """Texts, none missing."""
+    missing = next((row for row, text in enumerate(texts) if text is None), None)
+    if missing is not None:
+        raise DataError(f"{where}, row {missing}: the text is missing; remove the row or fill it in")
+    return [text for text in texts if text is not None]
 
 
 def checked_features(values: Array, where: str) -> NDArray[np.float32]:

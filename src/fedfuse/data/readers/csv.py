@@ -1,4 +1,4 @@
-"""CSV files with a header: a label column, and numbers in every other column but the client's; UTF-8."""
+"""CSV files with a header: a label column, and a column of texts or numbers in every column but the client's; UTF-8."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyarrow import csv
 
 from fedfuse.core.errors import DataError
 from fedfuse.data.readers.contents import Contents, Reading, join
-from fedfuse.data.readers.table import TableRows, contents_of_rows
+from fedfuse.data.readers.table import TableRows, contents_of_rows, find_input_column, find_label_column, is_text
 
 
 def read_csv(paths: Sequence[Path], reading: Reading) -> Contents:
@@ -22,16 +22,24 @@ def read_csv(paths: Sequence[Path], reading: Reading) -> Contents:
 def _read_file(path: Path, reading: Reading) -> Contents:
     _check_encoding(path)
     try:
-        table = csv.read_csv(path)
+        table = csv.read_csv(path, parse_options=csv.ParseOptions(newlines_in_values=True))
     except (OSError, pa.ArrowException) as error:
         reason = str(error).removeprefix("CSV parse error: ").splitlines()[0]
         raise DataError(
             f"{path} cannot be read as CSV ({reason}); every row needs the columns of the header"
         ) from error
-    for name in table.column_names:
-        if name != reading.client_column:
-            _check_numbers(table[name], f"{path.name}, column '{name}'")
+    for name in _number_columns(table.schema, reading, path.name):
+        _check_numbers(table[name], f"{path.name}, column '{name}'")
     return contents_of_rows(TableRows(table), None, reading, path.name, path.parent)
+
+
+def _number_columns(schema: Any, reading: Reading, where: str) -> list[str]:
+    """Beside a column of texts only the labels must be numbers."""
+    label = find_label_column(schema, reading, where)
+    inputs = find_input_column(schema, label, reading, where)
+    if inputs is not None and is_text(schema.field(inputs).type):
+        return [label] if label is not None and reading.labelled else []
+    return [name for name in schema.names if name != reading.client_column]
 
 
 def _check_encoding(path: Path) -> None:

@@ -48,7 +48,7 @@ def read_npz_inputs(path: Path, reading: Reading) -> Array:
     if not named:
         found = ", ".join(sorted(arrays)) or "nothing"
         raise DataError(f"{path.name} holds {found}; it must hold one array, or inputs, x or x_train")
-    if named[0].ndim < 2 or not len(named[0]):
+    if (named[0].ndim < 2 and not _are_texts(named[0])) or not len(named[0]):
         raise DataError(f"{path.name}: inputs of shape {named[0].shape} cannot be read; the first axis counts inputs")
     return _inputs(named[0], path.name, reading)
 
@@ -71,14 +71,20 @@ def _pair(arrays: Mapping[str, Array], names: tuple[tuple[str, str], ...]) -> tu
 
 def _contents(inputs: Array, labels: Array, where: str, reading: Reading) -> Contents:
     labels = checked_labels(labels, where)
-    if inputs.ndim < 2 or len(inputs) != len(labels):
+    if (inputs.ndim < 2 and not _are_texts(inputs)) or len(inputs) != len(labels):
         raise DataError(
             f"{where}: inputs of shape {inputs.shape} do not fit {len(labels)} labels; the first axis counts examples"
         )
     return Contents(_inputs(inputs, where, reading), labels)
 
 
+def _are_texts(inputs: Array) -> bool:
+    return inputs.ndim == 1 and inputs.dtype.kind == "U"
+
+
 def _inputs(inputs: Array, where: str, reading: Reading) -> Array:
+    if _are_texts(inputs):
+        return reading.tokens(inputs.tolist(), where)
     if inputs.ndim == 2 or inputs.dtype.kind == "f":
         return checked_features(inputs, where)
     if inputs.dtype != np.uint8:

@@ -1,4 +1,4 @@
-"""Columns to arrays: images in the Hugging Face convention (struct<bytes, path>) or numbers, labels, clients."""
+"""Columns to arrays: images in the Hugging Face convention (struct<bytes, path>), texts or numbers; labels, clients."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from fedfuse.data.readers.images import decode_images
 
 LABEL_COLUMNS = ("label", "labels", "fine_label", "target", "y")
 INPUT_COLUMNS = ("image", "img", "inputs", "features", "x")
+TEXT_COLUMNS = ("text", "sentence", "content")
 BATCH = 1024
 """Rows of encoded images in memory at a time."""
 
@@ -87,36 +88,48 @@ def _clients(rows: Rows, reading: Reading, where: str) -> Array | None:
 
 
 def _inputs(rows: Rows, label_column: str | None, reading: Reading, where: str, folder: Path) -> Array:
-    fields = [field for field in rows.schema if field.name not in (label_column, reading.client_column)]
-    column = _input_column(rows.schema, fields, reading, where)
+    column = find_input_column(rows.schema, label_column, reading, where)
     if column is None:
-        names = [field.name for field in fields if _is_number(field.type)]
+        names = [field.name for field in _input_fields(rows.schema, label_column, reading) if _is_number(field.type)]
         if not names:
-            raise DataError(f"{where} has neither an image column nor number columns; set data.input_column")
+            raise DataError(f"{where} has neither images nor texts nor number columns; set data.input_column")
         return checked_features(np.stack([_numbers(rows.column(name), where) for name in names], axis=1), where)
     kind = rows.schema.field(column).type
     if _is_image(kind):
         sources = (list(_sources(batch, folder)) for batch in rows.batches(column))
         return decode_images(sources, rows.num_rows, lambda row: f"{where}, row {row}", reading)
+    if is_text(kind):
+        return reading.tokens(rows.column(column).to_pylist(), f"{where}, column '{column}'")
     if _is_list(kind):
         return checked_features(_matrix(rows.column(column), where, column), where)
     if _is_number(kind):
         return checked_features(_numbers(rows.column(column), where)[:, None], where)
-    raise DataError(f"{where}: column '{column}' holds {kind}; data.input_column must hold images or numbers")
+    raise DataError(f"{where}: column '{column}' holds {kind}; data.input_column must hold images, texts or numbers")
 
 
-def _input_column(schema: Any, fields: list[Any], reading: Reading, where: str) -> str | None:
+def find_input_column(schema: Any, label_column: str | None, reading: Reading, where: str) -> str | None:
+    """The asked-for column of inputs, or the first usual one; None where the number columns are the inputs."""
     if reading.input_column is not None:
         return _known_column(schema, reading.input_column, "data.input_column", where)
+    fields = _input_fields(schema, label_column, reading)
     named = [field.name for field in fields if field.name in INPUT_COLUMNS]
     typed = [field.name for field in fields if _is_image(field.type) or _is_list(field.type)]
-    return next(iter(named + typed), None)
+    texts = [field.name for field in fields if field.name in TEXT_COLUMNS and is_text(field.type)]
+    return next(iter(named + typed + (texts if reading.tokenizer else [])), None)
+
+
+def _input_fields(schema: Any, label_column: str | None, reading: Reading) -> list[Any]:
+    return [field for field in schema if field.name not in (label_column, reading.client_column)]
 
 
 def _known_column(schema: Any, column: str, key: str, where: str) -> str:
     if column not in schema.names:
         raise DataError(f"{key}: {where} has no column '{column}'{suggest(column, schema.names)}")
     return column
+
+
+def is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _is_image(kind: Any) -> bool:

@@ -17,6 +17,7 @@ from torch import Tensor
 from fedfuse.core.messages import Tensors, Update
 from fedfuse.core.part import Part
 from fedfuse.exchange.base import Party, Shapes
+from fedfuse.runtime.part import Setting
 from fedfuse.runtime.source import Source
 
 
@@ -27,6 +28,9 @@ class Weighting(Part):
     """Whether the testimony has a row for every public input."""
     needs_extractor: ClassVar[bool] = False
     """Whether clients judge by the features of the model that the federation began with."""
+
+    def check(self, setting: Setting) -> None:
+        """Raise a ConfigError with the reason if clients cannot testify in this setting."""
 
     def scored(self, source: Source) -> Source:
         """The public inputs that clients are asked about."""

@@ -10,12 +10,14 @@ import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor, nn
 
+from fedfuse.core.errors import ConfigError
 from fedfuse.core.messages import Tensors, Update
 from fedfuse.core.weights import Layout, Weights
 from fedfuse.exchange.base import Party, Shapes
 from fedfuse.exchange.weighting.base import Weighting
 from fedfuse.models.autoencoder import autoencoder
 from fedfuse.runtime.batches import epoch_batches, slices
+from fedfuse.runtime.part import Setting
 from fedfuse.runtime.source import PREDICTION_BATCH, Source
 
 ERRORS, NETWORK = "reconstruction_errors", "autoencoder"
@@ -34,6 +36,10 @@ class ByReconstruction(Weighting):
     scaled: bool = Field(
         False, description="show the autoencoder inputs in 0..1 instead of normalised ones; the thesis did not"
     )
+
+    def check(self, setting: Setting) -> None:
+        if setting.bank.reads_texts:
+            raise ConfigError("method.exchange.weighting reconstruction cannot read texts; choose another weighting")
 
     def learn(self, party: Party) -> Tensors:
         """Train an autoencoder on the client's examples."""

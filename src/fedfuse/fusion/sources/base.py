@@ -14,6 +14,8 @@ from fedfuse.core.errors import ConfigError
 from fedfuse.core.part import Part
 from fedfuse.core.randomness import Key
 from fedfuse.data import Examples, Transform
+from fedfuse.data.dataset import kind_of
+from fedfuse.data.tokens import Tokenizer
 from fedfuse.runtime.compute import Compute
 from fedfuse.runtime.source import Source
 
@@ -30,6 +32,8 @@ class Surroundings:
     classes: int
     reads_labels: bool = False
     """Whether a part of the method reads the inputs' true labels."""
+    tokenizer: Tokenizer | None = None
+    """What makes numbers of texts, if the clients have texts."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -58,6 +62,12 @@ class FiniteSource(SourceSettings):
         return inputs[torch.randperm(len(inputs), generator=key.torch())[:number]]
 
 
+def refuse_texts(kind: str, surroundings: Surroundings) -> None:
+    """For sources whose inputs are made of continuous numbers."""
+    if kind_of(surroundings.clients.inputs) == "texts":
+        raise ConfigError(f"source {kind} cannot make texts; use held_out, dataset or folder")
+
+
 def check_classes(classes: tuple[int, ...], known: int, owner: str) -> None:
     wrong = [label for label in classes if not 0 <= label < known]
     if wrong:
@@ -73,6 +83,9 @@ def make_source(
     labels: Tensor | None = None,
 ) -> Source:
     """The source, unless the models cannot read it; ``remedy`` says what to do about inputs of another shape."""
+    kind, needed = kind_of(raw), kind_of(surroundings.clients.inputs)
+    if "texts" in (kind, needed) and kind != needed:
+        raise ConfigError(f"source '{name}' has {kind}, but the clients' models read {needed}; choose another source")
     if tuple(raw.shape[1:]) != surroundings.shape:
         raise ConfigError(
             f"source '{name}' has inputs of shape {_times(raw.shape[1:])}, but the clients' models read "

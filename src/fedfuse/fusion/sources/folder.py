@@ -1,4 +1,4 @@
-"""The user's own inputs without labels: a folder of images, however it is divided, or one npz or parquet file."""
+"""The user's own inputs without labels: a folder of images, however it is divided, or one file of inputs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from fedfuse.core.errors import ConfigError, DataError
 from fedfuse.data import Normalisation, Transform
+from fedfuse.data.dataset import kind_of
 from fedfuse.data.measure import measure
 from fedfuse.data.readers import Reading
 from fedfuse.data.unlabelled import read_unlabelled
@@ -23,8 +24,8 @@ class UnlabelledFiles(FiniteSource):
     """All images at and below a folder, or the inputs of one file; labels are not read."""
 
     kind: Literal["folder"] = "folder"
-    path: str = Field(description="a folder of images at any depth, or an .npz or .parquet file")
-    input_column: str | None = Field(None, description="of a parquet file: the column of images or lists of numbers")
+    path: str = Field(description="a folder of images at any depth, or an .npz, .parquet, .csv or .txt file")
+    input_column: str | None = Field(None, description="of a table: the column of images, texts or lists of numbers")
     resize: int | None = Field(
         None, ge=1, le=4096, description="side in pixels to which images are resized, by averaging boxes of pixels"
     )
@@ -37,18 +38,26 @@ class UnlabelledFiles(FiniteSource):
 
     def open(self, surroundings: Surroundings) -> Source:
         path = Path(self.path).expanduser()
-        reading = Reading(self.input_column, resize=self.resize, channels=self.channels, labelled=False)
+        reading = Reading(
+            self.input_column,
+            resize=self.resize,
+            channels=self.channels,
+            labelled=False,
+            tokenizer=surroundings.tokenizer,
+        )
         try:
             inputs = torch.from_numpy(read_unlabelled(path, reading))
         except DataError as error:
             raise DataError(_KEYS.sub(r"source.\1", str(error))) from error
         if inputs.dtype != torch.uint8 and (self.resize or self.channels):
             raise ConfigError(
-                f"source.resize and source.channels are for images, but {path} holds numbers; remove them"
+                f"source.resize and source.channels are for images, but {path} holds {kind_of(inputs)}; remove them"
             )
         if inputs.dtype != surroundings.clients.inputs.dtype:
-            kinds = ("images", "numbers") if inputs.dtype == torch.uint8 else ("numbers", "images")
+            kinds = kind_of(inputs), kind_of(surroundings.clients.inputs)
             raise ConfigError(f"source.path: {path} holds {kinds[0]}, but the clients have {kinds[1]}")
+        if kind_of(inputs) == "texts" and self.normalisation != "experiment":
+            raise ConfigError(f"source.normalisation is for images and numbers, but {path} holds texts; remove it")
         return make_source(
             path.name,
             self.part_of(inputs, surroundings.key),

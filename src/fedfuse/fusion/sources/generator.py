@@ -20,7 +20,7 @@ from torch import Tensor
 
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.imports import Address, first_line, import_function
-from fedfuse.fusion.sources.base import SourceSettings, Surroundings, check_classes, make_source
+from fedfuse.fusion.sources.base import SourceSettings, Surroundings, check_classes, make_source, refuse_texts
 from fedfuse.generators import Generator, load_generator
 from fedfuse.runtime.source import Source
 
@@ -48,6 +48,7 @@ class FrozenGenerator(SourceSettings):
         return self
 
     def open(self, surroundings: Surroundings) -> Source:
+        refuse_texts(self.kind, surroundings)
         function = self._function()
         name = Path(self.file).name if self.file is not None else str(self.callable)
         options, key = {}, surroundings.key

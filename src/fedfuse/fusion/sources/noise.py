@@ -8,7 +8,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from fedfuse.fusion.sources.base import SourceSettings, Surroundings, make_source
+from fedfuse.fusion.sources.base import SourceSettings, Surroundings, make_source, refuse_texts
 from fedfuse.runtime.source import Source
 
 
@@ -19,6 +19,7 @@ class UniformNoise(SourceSettings):
     size: int = Field(5000, ge=2, description="number of noise inputs")
 
     def open(self, surroundings: Surroundings) -> Source:
+        refuse_texts(self.kind, surroundings)
         shape, generator = (self.size, *surroundings.shape), surroundings.key.torch()
         if surroundings.clients.inputs.dtype == torch.uint8:
             raw = torch.randint(0, 256, shape, dtype=torch.uint8, generator=generator)
@@ -34,6 +35,7 @@ class GaussianNoise(SourceSettings):
     size: int = Field(5000, ge=2, description="number of noise inputs")
 
     def open(self, surroundings: Surroundings) -> Source:
+        refuse_texts(self.kind, surroundings)
         noise = torch.randn((self.size, *surroundings.shape), generator=surroundings.key.torch())
         flat = noise.reshape(self.size, -1)
         low, high = flat.amin(dim=1, keepdim=True), flat.amax(dim=1, keepdim=True)

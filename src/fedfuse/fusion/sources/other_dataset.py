@@ -7,7 +7,9 @@ from typing import Literal
 import torch
 from pydantic import Field
 
+from fedfuse.core.errors import ConfigError
 from fedfuse.data import DataSettings, Transform, load
+from fedfuse.data.tokens import tokenizer_of
 from fedfuse.fusion.sources.base import FiniteSource, Surroundings, check_classes, make_source
 from fedfuse.runtime.source import Source
 
@@ -22,7 +24,10 @@ class OtherDataset(FiniteSource):
     )
 
     def open(self, surroundings: Surroundings) -> Source:
-        dataset = load(self.data, surroundings.key.child("load"))
+        ours = surroundings.tokenizer
+        if self.data.text is not None and tokenizer_of(self.data.text) != ours:
+            raise ConfigError("source.data.text differs from data.text, but models read one kind of tokens; remove it")
+        dataset = load(self.data, surroundings.key.child("load"), ours)
         inputs, labels = dataset.train.inputs, dataset.train.labels
         if self.classes is not None:
             check_classes(self.classes, dataset.classes, dataset.name)

@@ -1,0 +1,15 @@
+"""What data and models agree on about text: a row of token numbers, padded at its end."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+PADDING = 0
+"""Never the number of a token, so that ``tokens != PADDING`` is the attention mask wherever the tokens go."""
+
+
+class TextShape(NamedTuple):
+    """The shape of one text as models see it: the most tokens it has, and below which number all tokens are."""
+
+    length: int
+    vocabulary: int
