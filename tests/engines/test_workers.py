@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from fedfuse.core.errors import ConfigError, DataError, FedfuseError
+from fedfuse.core.errors import DataError, FedfuseError
 from fedfuse.engines.worker import _portable
 from fedfuse.engines.workers import WorkersEngine
 from fedfuse.federation.events import EventLog
 from fedfuse.methods import METHODS
 from tests.engines.players import Everyone, federations, first_clients, result
-from tests.helpers import Recorder, played, tiny_config
+from tests.helpers import Recorder, played
 
 METHOD = "scaffold"
 """The method for faults: it sends tensors beside weights, and its clients have a state."""
@@ -119,21 +119,3 @@ def test_errors_that_cannot_travel_keep_their_sentence():
     assert awkward.__notes__ == ["while client 3 trained"]
     plain = DataError("too few")
     assert failed(plain) is plain
-
-
-class TestSettings:
-    @pytest.mark.parametrize(
-        ("engine", "sentence"),
-        [
-            ({"workers": -1}, "engine.workers is -1, but should be greater than or equal to 0"),
-            ({"workers": 1, "timeout": 5}, "engine: a timeout needs workers of 2 or more"),
-            ({"workers": 2, "timeout": 0}, "engine.timeout is 0, but should be greater than 0"),
-            ({"worker": 2}, r"unknown key 'worker' \(did you mean 'workers'\?\)"),
-        ],
-    )
-    def test_what_cannot_be_is_refused(self, engine, sentence):
-        with pytest.raises(ConfigError, match=sentence):
-            tiny_config(engine=engine)
-
-    def test_the_engine_is_not_part_of_what_an_experiment_is(self):
-        assert tiny_config(engine={"workers": 2}).sha256() == tiny_config().sha256()

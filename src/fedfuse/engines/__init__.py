@@ -1,7 +1,20 @@
 """Where clients run. An engine takes Tasks and yields Updates; no method knows which one runs it."""
 
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
 from fedfuse.engines.local import LocalEngine, LocalEngineSettings
+from fedfuse.engines.ray import RayEngineSettings
 
-AnyEngine = LocalEngineSettings
 
-__all__ = ["AnyEngine", "LocalEngine", "LocalEngineSettings"]
+def _local_unless_said(value: Any) -> Any:
+    return {"kind": "local", **value} if isinstance(value, Mapping) else value
+
+
+AnyEngine = Annotated[
+    LocalEngineSettings | RayEngineSettings, Field(discriminator="kind"), BeforeValidator(_local_unless_said)
+]
+
+__all__ = ["AnyEngine", "LocalEngine", "LocalEngineSettings", "RayEngineSettings"]

@@ -77,8 +77,12 @@ class WorkersEngine:
                 losses.append(f"its worker {lost}")
             finally:
                 self._idle.put(worker)
-        raise FedfuseError(
-            f"client {task.client} was tried {ATTEMPTS} times in round {task.round}, but {losses[-1]}; finished rounds "
-            "are kept, mend that (memory, engine.timeout, a script without `if __name__ == '__main__'`) and go on with "
-            "--resume"
-        )
+        raise exhausted(task, losses[-1])
+
+
+def exhausted(task: Task, reason: str) -> FedfuseError:
+    """The end of a run whose client nobody can train."""
+    return FedfuseError(
+        f"client {task.client} was tried {ATTEMPTS} times in round {task.round}, but {reason}; finished rounds are "
+        "kept, mend that (memory, engine.timeout, a script without `if __name__ == '__main__'`) and go on with --resume"
+    )
