@@ -5,13 +5,17 @@ RUN := $(VENV)/bin/python -m
 PIP := $(RUN) pip --quiet --disable-pip-version-check
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
-.PHONY: demo test check format bench check-methods clean
+.PHONY: demo test test-engines check format bench check-methods clean
 
 demo: $(VENV)/installed
 	$(RUN) fedfuse compare digits --methods fedavg,feddf --seeds 0,1,2 --out runs/demo --overwrite
 
 test: check
 	$(RUN) pytest -n $(CORES)
+
+# The same bits and the same faults on Ray, which is installed into .venv for it.
+test-engines: $(VENV)/installed-ray
+	$(RUN) pytest tests/engines
 
 check: $(VENV)/installed-dev
 	$(RUN) ruff check .
@@ -23,9 +27,10 @@ format: $(VENV)/installed-dev
 	$(RUN) ruff check --fix .
 	$(RUN) ruff format .
 
-# Per-round overhead against a hand-written loop, as a ratio measured in one run.
+# Per-round overhead against a hand-written loop, and the gain of two workers, as ratios measured in one run each.
 bench: $(VENV)/installed
 	$(VENV)/bin/python benchmarks/round_overhead.py
+	$(VENV)/bin/python benchmarks/workers.py
 
 # Every method of the registry on digits, against the floor it must reach (benchmarks/method_floors.yaml).
 check-methods: $(VENV)/installed
@@ -57,4 +62,8 @@ $(VENV)/installed: pyproject.toml constraints.txt $(if $(BROKEN),always)
 $(VENV)/installed-dev: $(VENV)/installed $(if $(BROKEN_DEV),always)
 	$(PIP) install -c constraints.txt -e '.[dev]'
 	@$(call WORKS,$(TOOLS)) 2>/dev/null || $(PIP) install --force-reinstall -c constraints.txt -e '.[dev]'
+	@touch $@
+
+$(VENV)/installed-ray: $(VENV)/installed-dev
+	$(PIP) install -c constraints.txt -e '.[dev,ray]'
 	@touch $@

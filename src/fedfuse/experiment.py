@@ -146,8 +146,8 @@ class _Run:
         if snapshot and snapshot.server.round == self.config.federation.rounds and self.folder.is_complete():
             return RunResult(self.folder, self.folder.read_summary(), snapshot.server.history)
         built = build(self.config, self.log)  # before anything is written: an impossible experiment leaves no trace
-        self._lay_out(built, snapshot)
         try:
+            self._lay_out(built, snapshot)
             snapshot = self._rounds(built.federation, snapshot or self._start(built.federation, identity), identity)
         finally:
             built.federation.engine.close()
@@ -242,6 +242,7 @@ def build(config: ExperimentConfig, log: EventLog) -> Built:
     for part in config.recipe.parts:
         part.check(setting)
     parties = _parties(config, assignment)
+    clients_per_round(config.federation, len(assignment))
     clients = Clients(
         holdings=Holdings(splits.train, parties),
         transform=transform,
@@ -264,14 +265,13 @@ def build(config: ExperimentConfig, log: EventLog) -> Built:
         evaluation=config.evaluation,
         clients=len(parties),
         bank=bank,
-        engine=config.engine.open(clients),
+        engine=config.engine.open(clients, log),
         test=evaluator(splits.test),
         validation=evaluator(splits.validation) if len(splits.validation) else None,
         source=source,
         key=key,
         log=log,
     )
-    clients_per_round(config.federation, len(assignment))
     return Built(federation, partition, _facts(config, dataset, splits, partition, compute, source))
 
 

@@ -59,6 +59,9 @@ def run(
     resume: Annotated[bool, typer.Option("--resume", help="go on with an interrupted run")] = False,
     out: Annotated[Path | None, typer.Option(help="run folder (default: runs/NAME-METHOD-seedN)")] = None,
     overwrite: Overwrite = False,
+    engine: Annotated[str | None, typer.Option(metavar="KIND", help="where clients run: local or ray")] = None,
+    workers: Annotated[int | None, typer.Option(min=0, help="clients at the same time, in processes")] = None,
+    address: Annotated[str | None, typer.Option(help="with --engine ray: the cluster to join")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="print nothing but errors")] = False,
 ) -> None:
     """Run one experiment."""
@@ -67,7 +70,7 @@ def run(
     from fedfuse.data import PartitionReport
     from fedfuse.experiment import Experiment
 
-    loaded = Experiment.load(experiment, assignments or ())
+    loaded = Experiment.load(experiment, [*_engine(engine, workers, address), *(assignments or ())])
     folder = _run_folder(experiment, out, resume) or loaded.default_folder
     config = loaded.config
     with RunProgress(Console(quiet=quiet)) as progress:
@@ -214,6 +217,13 @@ def schema() -> None:
 def _run_folder(experiment: str, out: Path | None, resume: bool) -> Path | None:
     """``fedfuse run FOLDER --resume`` means that folder."""
     return Path(experiment) if out is None and resume and Path(experiment).is_dir() else out
+
+
+def _engine(kind: str | None, workers: int | None, address: str | None) -> list[str]:
+    """The options about the engine as assignments."""
+    whole = [f"engine={{kind: {kind}}}"] if kind else []
+    keys = {"workers": workers, "address": address}
+    return whole + [f"engine.{key}={value}" for key, value in keys.items() if value is not None]
 
 
 def _words(text: str) -> list[str]:

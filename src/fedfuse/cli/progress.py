@@ -69,6 +69,8 @@ class RunProgress:
                 )
         elif event["event"] == "update_refused":
             self.console.print(f"[yellow]client {event['client']} was refused: {event['reason']}[/]", highlight=False)
+        elif event["event"] == "client_retried":
+            self.console.print(f"[yellow]client {event['client']} was retried: {event['reason']}[/]", highlight=False)
 
 
 def _accuracies(event: Event) -> str:

@@ -15,13 +15,14 @@ class Holdings(Mapping[int, Examples]):
 
     def __init__(self, examples: Examples, assignment: Sequence[np.ndarray[tuple[int], np.dtype[np.int64]]]) -> None:
         self.examples = examples
-        self.assignment = [torch.from_numpy(indices) for indices in assignment]
+        self._indices = torch.from_numpy(np.concatenate(assignment))  # one tensor: each is a file to worker processes
+        self._ends = np.cumsum([0, *map(len, assignment)]).tolist()
 
     def __getitem__(self, client: int) -> Examples:
-        return self.examples.select(self.assignment[client])
+        return self.examples.select(self._indices[self._ends[client] : self._ends[client + 1]])
 
     def __iter__(self) -> Iterator[int]:
-        return iter(range(len(self.assignment)))
+        return iter(range(len(self)))
 
     def __len__(self) -> int:
-        return len(self.assignment)
+        return len(self._ends) - 1

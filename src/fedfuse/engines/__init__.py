@@ -1,22 +1,20 @@
 """Where clients run. An engine takes Tasks and yields Updates; no method knows which one runs it."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Annotated, Any
 
-from fedfuse.core.part import Part
-from fedfuse.engines.local import LocalEngine
-from fedfuse.federation import Engine
-from fedfuse.local import Clients
+from pydantic import BeforeValidator, Field
 
-
-class LocalEngineSettings(Part):
-    """Clients run in this process, one after another."""
-
-    kind: Literal["local"] = "local"
-
-    def open(self, clients: Clients) -> Engine:
-        return LocalEngine(clients)
+from fedfuse.engines.local import LocalEngine, LocalEngineSettings
+from fedfuse.engines.ray import RayEngineSettings
 
 
-AnyEngine = LocalEngineSettings
+def _local_unless_said(value: Any) -> Any:
+    return {"kind": "local", **value} if isinstance(value, Mapping) else value
 
-__all__ = ["AnyEngine", "LocalEngine", "LocalEngineSettings"]
+
+AnyEngine = Annotated[
+    LocalEngineSettings | RayEngineSettings, Field(discriminator="kind"), BeforeValidator(_local_unless_said)
+]
+
+__all__ = ["AnyEngine", "LocalEngine", "LocalEngineSettings", "RayEngineSettings"]

@@ -1,16 +1,42 @@
-"""The local engine: clients train one after another in this process, which is the easiest to debug."""
+"""The local engine: one machine, clients one after another in this process or in several worker processes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
 
 from fedfuse.core.messages import Task, Tensors, Update
+from fedfuse.core.part import Part
+from fedfuse.engines.workers import WorkersEngine
+from fedfuse.federation import Engine
+from fedfuse.federation.events import EventLog
 from fedfuse.federation.state import ClientStates
 from fedfuse.local import Clients
 
 
+class LocalEngineSettings(Part):
+    """Clients run on this machine."""
+
+    kind: Literal["local"] = "local"
+    workers: int = Field(1, ge=0, le=1024, description="processes that train clients; 0 and 1: this process does")
+    timeout: float | None = Field(None, gt=0, description="seconds after which a worker's client is tried anew")
+
+    @model_validator(mode="after")
+    def _who_could_be_stopped(self) -> Self:
+        if self.timeout is not None and self.workers < 2:
+            raise ValueError("a timeout needs workers of 2 or more: a client in this process cannot be stopped")
+        return self
+
+    def open(self, clients: Clients, log: EventLog) -> Engine:
+        if self.workers < 2:
+            return LocalEngine(clients)
+        return WorkersEngine(clients, self.workers, self.timeout, log)
+
+
 class LocalEngine:
-    """In-process clients that share resident models."""
+    """In-process clients that share resident models: the easiest to debug."""
 
     def __init__(self, clients: Clients) -> None:
         self.clients = clients

@@ -41,6 +41,10 @@ class ModelBank:
         self._resized: dict[tuple[str, str], tuple[Layout, Classifier]] = {}
         self._layouts: dict[str, Layout] = {}
 
+    def __reduce__(self) -> tuple[type[ModelBank], tuple[object, ...]]:
+        """Another process gets a bank of the same prototypes, with residents of its own."""
+        return ModelBank, (self.architectures, self.input_shape, self.classes, self.compute)
+
     @property
     def prototypes(self) -> tuple[str, ...]:
         return tuple(self.architectures)

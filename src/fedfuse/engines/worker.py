@@ -1,0 +1,213 @@
+"""A worker process and the handle by which the run holds it: parcels with tasks go in, parcels with updates come out.
+
+The process is spawned, never forked. The clients' examples and all other tensors it is born with are shared memory, so
+that many workers hold one dataset. It ends when it is told to, and at once when the process that started it is gone.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+from typing import Any
+
+import numpy as np
+import torch.multiprocessing
+
+from fedfuse.core.errors import FedfuseError
+from fedfuse.core.messages import Task, Tensors, Update
+from fedfuse.engines.parcels import Bytes, Cargo, Parcel, pack, unpack
+from fedfuse.local import Clients
+
+COMMON, READY = b"", b"ready"
+"""Notes of parcels that hold no value: what the next tasks have in common, and a worker's first word."""
+
+
+class LostError(Exception):
+    """A worker ended before it answered; the text says how."""
+
+
+class Worker:
+    """One worker process, started when it is first needed, and again after it was lost."""
+
+    def __init__(self, clients: Clients) -> None:
+        self.clients = clients
+        self._process: SpawnProcess | None = None
+        self._pipe: Connection | None = None
+        self._round: Cargo | None = None
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process else None
+
+    def start(self) -> None:
+        """Start the process, unless it runs; ``ask`` waits until it is ready."""
+        if self._process is not None:
+            return
+        context = torch.multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(self.clients, theirs), daemon=True)
+        try:
+            with _deaf_to_interrupts():
+                self._process.start()
+        except RuntimeError as error:
+            self._process = None
+            if "shm" in str(error):
+                raise FedfuseError(
+                    "the data does not fit into this machine's shared memory (/dev/shm), through which workers get it; "
+                    "enlarge it (docker run --shm-size) or use engine.workers=1"
+                ) from error
+            raise
+        finally:
+            theirs.close()
+
+    def ask(self, cargo: Cargo, task: Task, timeout: float | None) -> tuple[Update, Tensors]:
+        """Let the worker train for one task; an error of the client's own is raised here as it was there."""
+        assert self._pipe is not None
+        late = threading.Event()
+        try:
+            if self._round is None:
+                _receive(self._pipe)  # its first word
+            with _deadline(timeout, self, late):
+                if self._round is not cargo:
+                    _send(self._pipe, Parcel(COMMON, cargo.common()))
+                    self._round = cargo
+                _send(self._pipe, cargo.parcel(task))
+                reply = unpack(_receive(self._pipe))
+        except (EOFError, OSError):
+            code = self.end()
+            raise LostError(f"gave no answer in {timeout:g} s" if late.is_set() else _ended(code)) from None
+        if isinstance(reply, Exception):
+            raise reply
+        return reply  # type: ignore[no-any-return]
+
+    def kill(self) -> None:
+        """End the process; whoever waits for its answer finds it lost."""
+        if self._process is not None:
+            self._process.kill()
+
+    def end(self) -> int | None:
+        """End the process and wait until it is gone; its exit code."""
+        process, pipe, self._process, self._pipe, self._round = self._process, self._pipe, None, None, None
+        if process is None:
+            return None
+        if pipe is not None:
+            pipe.close()  # the process notices, if it waits for a task
+        process.join(0.2)
+        process.kill()
+        process.join()
+        return process.exitcode
+
+
+def _serve(clients: Clients, pipe: Connection) -> None:
+    """The worker process: train for one task after another until the pipe is closed."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    warm_up()
+    common: list[Bytes] = []
+    _send(pipe, Parcel(READY, []))
+    while True:
+        try:
+            parcel = _receive(pipe)
+        except (EOFError, OSError):
+            return
+        if parcel.note == COMMON:
+            common = list(parcel.tensors)
+        else:
+            _send(pipe, answer(clients, parcel, common))
+
+
+def warm_up() -> None:
+    """Do what torch does once in a process: its first optimiser imports for a second, which is no client's time."""
+    torch.set_num_threads(1)
+    torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)
+
+
+def answer(clients: Clients, parcel: Parcel, common: list[Bytes]) -> Parcel:
+    """The packed update and state of a packed task, or the error that its client ran into."""
+    try:
+        task, state = unpack(parcel, common)
+        return pack(clients.work(task, state))
+    except Exception as error:
+        return pack(_portable(error))
+
+
+def _portable(error: Exception) -> Exception:
+    """The error, or its sentence in another one if it cannot travel; with the traceback if nobody expected it."""
+    if not isinstance(error, FedfuseError):
+        error.add_note(traceback.format_exc())
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        kind = FedfuseError if isinstance(error, FedfuseError) else RuntimeError
+        other = kind(str(error))
+        for note in getattr(error, "__notes__", ()):
+            other.add_note(note)
+        return other
+    return error
+
+
+def _send(pipe: Connection, parcel: Parcel) -> None:
+    pipe.send((parcel.note, [len(tensor) for tensor in parcel.tensors]))
+    for tensor in parcel.tensors:
+        pipe.send_bytes(tensor.data)
+
+
+def _receive(pipe: Connection) -> Parcel:
+    note, sizes = pipe.recv()
+    tensors = [np.empty(size, dtype=np.uint8) for size in sizes]
+    for tensor in tensors:
+        pipe.recv_bytes_into(tensor.data)
+    return Parcel(note, tensors)
+
+
+@contextmanager
+def _deadline(seconds: float | None, worker: Worker, late: threading.Event) -> Iterator[None]:
+    """Kill the worker when the time is over: a process that hangs is not polite enough for anything else."""
+    if seconds is None:
+        yield
+        return
+
+    def expire() -> None:
+        late.set()
+        worker.kill()
+
+    timer = threading.Timer(seconds, expire)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """What is started here never hears Ctrl-C, which a terminal sends to all: the parent alone decides what follows."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows has none
+        yield
+        return
+    resource_tracker.ensure_running()  # its own start would lift the mask
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end_with_parent() -> None:
+    parent: Any = multiprocessing.parent_process()
+    parent.join()
+    os._exit(1)
+
+
+def _ended(code: int | None) -> str:
+    if code is None or code >= 0:
+        return f"ended with exit code {code}"
+    return f"was killed by {signal.Signals(-code).name}"

@@ -1,0 +1,121 @@
+"""Worker processes: the same bits as in this process, for every method and whatever happens to a worker."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import pytest
+
+from fedfuse.core.errors import DataError, FedfuseError
+from fedfuse.engines.worker import _portable
+from fedfuse.engines.workers import WorkersEngine
+from fedfuse.federation.events import EventLog
+from fedfuse.methods import METHODS
+from tests.engines.players import Everyone, federations, first_clients, result
+from tests.helpers import Recorder, played
+
+METHOD = "scaffold"
+"""The method for faults: it sends tensors beside weights, and its clients have a state."""
+
+
+@pytest.fixture(scope="module")
+def here():
+    return federations()
+
+
+@pytest.fixture(scope="module")
+def engine(here, tmp_path_factory):
+    """Two workers for the whole module, because a process takes seconds to start."""
+    everyone = Everyone({name: one.engine.clients for name, one in here.items()}, tmp_path_factory.mktemp("traps"))
+    engine = WorkersEngine(everyone, 2, timeout=None, log=EventLog())
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+def heard(engine, monkeypatch):
+    """What the engine says."""
+    recorder = Recorder()
+    monkeypatch.setattr(engine, "log", EventLog(listeners=(recorder,)))
+    return recorder
+
+
+def everyone(engine):
+    return engine.workers[0].clients
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+def test_same_bits_as_in_this_process(here, engine, method):
+    assert result(here[method], engine=engine) == result(here[method])
+
+
+def test_both_workers_are_busy_and_stay(here, engine):
+    before = [worker.pid for worker in engine.workers]
+    played(replace(here[METHOD], engine=engine), rounds=2)
+    assert None not in before
+    assert len({os.getpid(), *before}) == 3
+    assert [worker.pid for worker in engine.workers] == before
+
+
+def test_workers_look_at_the_same_examples_and_not_at_copies(here, engine):
+    one = here[METHOD]
+    before, inputs = result(one, engine=engine), one.engine.clients.holdings.examples.inputs
+    inputs.mul_(2)
+    try:
+        assert result(one, engine=engine) == result(one) != before
+    finally:
+        inputs.div_(2)
+
+
+class TestFaults:
+    def test_all_workers_killed_in_the_middle_of_a_round(self, here, engine, heard):
+        victims = first_clients(here[METHOD], 2)
+        for client in victims:
+            everyone(engine).lay(client, "SIGKILL")
+        assert result(here[METHOD], engine=engine) == result(here[METHOD])
+        events = heard.of("client_retried")
+        assert sorted((event["round"], event["client"]) for event in events) == [(1, client) for client in victims]
+        assert {event["reason"] for event in events} == {"its worker was killed by SIGKILL"}
+
+    def test_a_worker_that_hangs(self, here, engine, heard, monkeypatch):
+        monkeypatch.setattr(engine, "timeout", 2.0)
+        everyone(engine).lay(*first_clients(here[METHOD], 1), "SIGSTOP")
+        assert result(here[METHOD], engine=engine) == result(here[METHOD])
+        assert [event["reason"] for event in heard.of("client_retried")] == ["its worker gave no answer in 2 s"]
+
+    def test_a_client_that_kills_every_worker(self, here, engine, monkeypatch):
+        monkeypatch.setattr("fedfuse.engines.workers.ATTEMPTS", 2)
+        everyone(engine).lay(*first_clients(here[METHOD], 1), "SIGKILL", times=2)
+        with pytest.raises(FedfuseError, match=r"was tried 2 times in round 1, but its worker was killed by SIGKILL"):
+            played(replace(here[METHOD], engine=engine), rounds=1)
+        assert all(worker.pid is None for worker in engine.workers), "a failed round leaves no process behind"
+
+    def test_a_mistake_of_the_client_is_raised_here_and_not_retried(self, here, engine):
+        alone = WorkersEngine(everyone(engine), 1, timeout=None, log=EventLog(listeners=(heard := Recorder(),)))
+        everyone(engine).lay(*first_clients(here[METHOD], 1), "ZeroDivisionError")
+        with pytest.raises(ZeroDivisionError, match="a mistake of the client's own") as caught:
+            played(replace(here[METHOD], engine=alone), rounds=1)
+        assert "in work" in "\n".join(caught.value.__notes__), "the worker's own traceback"
+        assert not heard.of("client_retried")
+        assert all(worker.pid is None for worker in alone.workers)
+
+
+def test_errors_that_cannot_travel_keep_their_sentence():
+    class AwkwardError(DataError):
+        def __init__(self, one, two):
+            super().__init__(f"{one} and {two}")
+
+    def failed(error):
+        try:
+            error.add_note("while client 3 trained")
+            raise error
+        except Exception as raised:
+            return _portable(raised)
+
+    awkward = failed(AwkwardError(1, 2))
+    assert isinstance(awkward, FedfuseError)
+    assert str(awkward) == "1 and 2"
+    assert awkward.__notes__ == ["while client 3 trained"]
+    plain = DataError("too few")
+    assert failed(plain) is plain
