@@ -35,11 +35,14 @@ class Everyone:
                 trap.unlink()
             if name == "ZeroDivisionError":
                 raise ZeroDivisionError("a mistake of the client's own")
+            if name == "machine":
+                os.kill(os.getppid(), signal.SIGKILL)  # Ray's own process on this machine
+                name = "SIGKILL"
             os.kill(os.getpid(), signal.Signals[name])
         return self.clients[task.prototype].work(task, state)
 
     def lay(self, client: int, what: str, times: int = 1) -> None:
-        """Whoever plays the client the next ``times`` times is sent a signal, or raises an error, by its name."""
+        """Who plays the client the next ``times`` times gets a signal or an error by its name, or loses its machine."""
         (self.traps / str(client)).write_text(f"{what} {times}")
 
 

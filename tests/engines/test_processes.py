@@ -52,7 +52,7 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def wait_until(condition, seconds=60.0):
+def wait_until(condition, seconds=120.0):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not come to that"

@@ -1,0 +1,41 @@
+"""A Ray cluster of several machines, played by processes of this one: joined by its address, one machine is lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from fedfuse.engines.ray import RayEngine, RayEngineSettings
+from fedfuse.federation.events import EventLog
+from tests.engines.players import Everyone, federation, first_clients, result
+from tests.helpers import Recorder
+
+ray = pytest.importorskip("ray", reason="needs Ray: make test-engines installs it")
+METHOD = "scaffold"
+
+
+@pytest.fixture
+def cluster():
+    """A head that trains nobody, and two machines with a CPU each."""
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    for _ in range(2):
+        cluster.add_node(num_cpus=1)
+    yield cluster
+    cluster.shutdown()
+
+
+def test_a_machine_is_lost_in_the_middle_of_a_round(cluster, tmp_path):
+    here = federation(METHOD)
+    everyone = Everyone({METHOD: here.engine.clients}, tmp_path)
+    engine = RayEngine(RayEngineSettings(address=cluster.address), everyone, EventLog(listeners=(heard := Recorder(),)))
+    try:
+        assert engine._room() == 2
+        (victim,) = first_clients(here, 1)
+        everyone.lay(victim, "machine")
+        assert result(here, engine=engine) == result(here)
+        assert (1, victim) in {(event["round"], event["client"]) for event in heard.of("client_retried")}
+        assert engine._room() == 1
+    finally:
+        engine.close()
+    assert not ray.is_initialized(), "it has left the cluster that it had joined"
