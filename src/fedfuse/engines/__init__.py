@@ -1,8 +1,11 @@
 """Where clients run. An engine takes Tasks and yields Updates; no method knows which one runs it."""
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from fedfuse.core.part import Part
+from fedfuse.engines.flower import FlowerEngineSettings
 from fedfuse.engines.local import LocalEngine
 from fedfuse.federation import Engine
 from fedfuse.local import Clients
@@ -17,6 +20,6 @@ class LocalEngineSettings(Part):
         return LocalEngine(clients)
 
 
-AnyEngine = LocalEngineSettings
+AnyEngine = Annotated[LocalEngineSettings | FlowerEngineSettings, Field(discriminator="kind")]
 
-__all__ = ["AnyEngine", "LocalEngine", "LocalEngineSettings"]
+__all__ = ["AnyEngine", "FlowerEngineSettings", "LocalEngine", "LocalEngineSettings"]
