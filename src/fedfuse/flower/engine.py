@@ -8,16 +8,17 @@ resumed makes every client go on from the state that belongs to the checkpoint, 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 
 import torch
-from flwr.app import Message, MessageType
+from flwr.app import Message, MessageType, RecordDict
 
 from fedfuse.core.errors import FedfuseError
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.federation.state import ClientStates
 from fedfuse.flower.records import Order, order_to_records, report_from_records
-from fedfuse.flower.roster import Roster, exchange
+from fedfuse.flower.roster import Roster
 
 logger = logging.getLogger("flwr")
 CLAIM = "flower/round"
@@ -40,7 +41,7 @@ class FlowerEngine:
         orders = {node: Order(task, self.experiment, _claimed(states, task)) for node, task in seats.items()}
         contents = {node: order_to_records(order) for node, order in orders.items()}
         answered = 0
-        for reply in exchange(self.roster.grid, contents, MessageType.TRAIN, settings.timeout, settings.poll):
+        for reply in self._replies(contents):
             task = seats.pop(reply.metadata.src_node_id, None)
             answer = _answer(reply, task) if task else None
             if answer is not None:
@@ -55,6 +56,27 @@ class FlowerEngine:
                 f"round {tasks[0].round}: {answered} of {len(tasks)} clients answered, engine.quorum asks for "
                 f"{settings.quorum:.0%}; finished rounds are kept, start the app again to go on"
             )
+
+    def _replies(self, contents: Mapping[int, RecordDict]) -> Iterator[Message]:
+        """Send each node its content and hand out the replies as they come, until the time is over.
+
+        Flower's own ``send_and_receive`` looks every 3 seconds and hands out the replies at the end.
+        """
+        grid, settings = self.roster.grid, self.roster.settings
+        messages = [
+            Message(content, dst_node_id=node, message_type=MessageType.TRAIN, ttl=settings.timeout)
+            for node, content in contents.items()
+        ]
+        waiting = {number for number in grid.push_messages(messages) if number} if messages else set()
+        end = time.monotonic() + settings.timeout
+        while waiting:
+            for reply in grid.pull_messages(sorted(waiting)):
+                waiting.discard(reply.metadata.reply_to_message_id)
+                yield reply
+            if time.monotonic() >= end:
+                return
+            if waiting:
+                time.sleep(settings.poll)
 
     def close(self) -> None:
         """The grid belongs to the ServerApp."""

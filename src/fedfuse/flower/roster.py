@@ -1,14 +1,14 @@
-"""Who is there: which node plays which client. Nodes say so themselves when they are asked.
+"""Who is there: which node plays which client. Nodes say so themselves when they are asked, by a query message.
 
-A node is asked once, by a query message, and again after it was away or failed. A client number belongs to the node
-that took it first, as long as that node is connected.
+A client number belongs to the node that named it first, as long as that node is connected and answers; the next one
+that named it steps in. So a node that comes back under another id takes its place again.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from flwr.app import ConfigRecord, Message, MessageType, RecordDict
@@ -18,8 +18,9 @@ from fedfuse.engines import FlowerEngineSettings
 from fedfuse.flower.records import CLIENT, CONFIG, EXAMPLES, PROTOTYPE
 
 logger = logging.getLogger("flwr")
-ASKING = 120.0
-"""Seconds in which a node must say who it is; its first message may start a process and read a dataset."""
+ASKING, REST = 60.0, 10.0
+"""Seconds until a question counts as lost, and until a node is asked again that had no answer: it may have been started
+anew, with another node config."""
 
 
 @dataclass(frozen=True)
@@ -37,73 +38,64 @@ class Roster:
     def __init__(self, grid: Grid, clients: int, settings: FlowerEngineSettings) -> None:
         self.grid, self.clients, self.settings = grid, clients, settings
         self.members: dict[int, Member] = {}
-        self._silent: set[int] = set()
+        self._asked: dict[str, tuple[int, float]] = {}
+        self._resting: dict[int, float] = {}
+
+    @property
+    def seats(self) -> dict[int, int]:
+        """The node of each client that is there."""
+        first_come: dict[int, int] = {}
+        for node, member in self.members.items():
+            first_come.setdefault(member.client, node)
+        return first_come
 
     def wait_for(self, clients: Collection[int]) -> dict[int, int]:
         """The nodes of these clients, once all are there or the time to wait is over."""
         end = time.monotonic() + self.settings.wait
         while True:
-            self._look(end)
-            nodes = {member.client: node for node, member in self.members.items() if member.client in clients}
-            if len(nodes) == len(clients) or time.monotonic() >= end:
-                return nodes
+            self._look()
+            seats = {client: node for client, node in self.seats.items() if client in clients}
+            if len(seats) == len(clients) or time.monotonic() >= end:
+                return seats
             time.sleep(self.settings.poll)
 
     def forget(self, node: int) -> None:
         """Ask this node anew before it gets another task."""
         self.members.pop(node, None)
 
-    def _look(self, end: float) -> None:
-        present = set(self.grid.get_node_ids())
+    def _look(self) -> None:
+        present, now = set(self.grid.get_node_ids()), time.monotonic()
         self.members = {node: member for node, member in self.members.items() if node in present}
-        self._silent &= present
-        self._ask(sorted(present - self.members.keys() - self._silent))
-        if self.settings.guests and (time.monotonic() >= end or not present - self.members.keys() - self._silent):
+        self._asked = {q: (node, until) for q, (node, until) in self._asked.items() if node in present and now < until}
+        self._resting = {node: until for node, until in self._resting.items() if node in present and now < until}
+        asked = {node for node, _ in self._asked.values()}
+        self._ask(sorted(present - self.members.keys() - self._resting.keys() - asked), now + ASKING)
+        self._listen(now)
+        if self.settings.guests and not self._asked:
             self._seat_guests()
 
-    def _ask(self, nodes: Sequence[int]) -> None:
-        question = RecordDict({CONFIG: ConfigRecord({"clients": self.clients})})
-        for reply in exchange(self.grid, dict.fromkeys(nodes, question), MessageType.QUERY, ASKING, self.settings.poll):
-            node = reply.metadata.src_node_id
+    def _ask(self, nodes: Sequence[int], until: float) -> None:
+        content = RecordDict({CONFIG: ConfigRecord({"clients": self.clients})})
+        messages = [Message(content, dst_node_id=node, message_type=MessageType.QUERY, ttl=ASKING) for node in nodes]
+        questions = self.grid.push_messages(messages) if messages else []
+        self._asked |= {q: (node, until) for q, node in zip(questions, nodes, strict=True) if q}
+
+    def _listen(self, now: float) -> None:
+        for reply in self.grid.pull_messages(list(self._asked)) if self._asked else ():
+            node, _ = self._asked.pop(reply.metadata.reply_to_message_id)
             member = None if reply.has_error() else _member(reply.content)
-            if member is None:
-                self._silent.add(node)
-            elif not 0 <= member.client < self.clients:
-                logger.warning("node %s: client %s is not one of 0..%s", node, member.client, self.clients - 1)
-            elif member.client in self._taken():
-                logger.warning("node %s: client %s is played by another node", node, member.client)
-            else:
+            if member is not None:
                 self.members[node] = member
+            else:
+                self._resting[node] = now + REST
+                reason = reply.error.reason if reply.has_error() else "its answer names no client"
+                logger.info("node %s does not say which client it is: %s", node, reason)
 
     def _seat_guests(self) -> None:
-        for node in sorted(self._silent):
-            free = sorted(set(range(self.clients)) - self._taken())
-            if free:
-                self.members[node] = Member(free[0], None, 0)
-                self._silent.discard(node)
-
-    def _taken(self) -> set[int]:
-        return {member.client for member in self.members.values()}
-
-
-def exchange(grid: Grid, contents: dict[int, RecordDict], kind: str, timeout: float, poll: float) -> Iterator[Message]:
-    """Send each node its content and hand out the replies as they come, until the time is over.
-
-    Flower's own ``send_and_receive`` looks every 3 seconds and hands out the replies at the end.
-    """
-    messages = [
-        Message(content, dst_node_id=node, message_type=kind, ttl=timeout) for node, content in contents.items()
-    ]
-    waiting = {number for number in grid.push_messages(messages) if number} if messages else set()
-    end = time.monotonic() + timeout
-    while waiting:
-        for reply in grid.pull_messages(sorted(waiting)):
-            waiting.discard(reply.metadata.reply_to_message_id)
-            yield reply
-        if time.monotonic() >= end:
-            return
-        if waiting:
-            time.sleep(poll)
+        free = sorted(set(range(self.clients)) - self.seats.keys())
+        for client, node in zip(free, sorted(self._resting), strict=False):
+            self.members[node] = Member(client, None, 0)
+            del self._resting[node]
 
 
 def _member(content: RecordDict) -> Member | None:

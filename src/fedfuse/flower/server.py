@@ -50,7 +50,7 @@ def run_on(grid: Grid, config: ExperimentConfig, out: Path) -> RunResult:
     clients = _number_of_clients(config)
     roster = Roster(grid, clients, settings)
     roster.wait_for(range(clients))
-    logger.info("fedfuse: %s of %s clients are connected", len(roster.members), clients)
+    logger.info("fedfuse: %s of %s clients are connected", len(roster.seats), clients)
     config = _with_announced(config, roster, RunFolder(out))
     engine = FlowerEngine(roster, config.sha256())
     return Experiment(config).run(out, resume=True, listeners=(_tell,), engine=engine)
@@ -67,13 +67,13 @@ def _number_of_clients(config: ExperimentConfig) -> int:
 
 def _with_announced(config: ExperimentConfig, roster: Roster, folder: RunFolder) -> ExperimentConfig:
     """The experiment with the models that the nodes run; for absent ones, what a former process of the run knew."""
-    announced = {m.client: m.prototype for m in roster.members.values() if m.prototype}
+    announced = {client: roster.members[node].prototype for client, node in roster.seats.items()}
     if config.recipe.exchange.pools_data:
         return config
     known = validate(read_yaml(folder.config)).federation if folder.holds_a_run() else config.federation
     expected = prototype_of(tuple(config.models), config.federation, roster.clients)
     before = prototype_of(tuple(config.models), known, roster.clients)
-    models = tuple(announced.get(client, name) for client, name in enumerate(before))
+    models = tuple(announced.get(client) or name for client, name in enumerate(before))
     if list(models) == expected:
         return config
     federation = {**config.federation.model_dump(mode="json"), "shares": {}, "assigned": models}
