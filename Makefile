@@ -5,13 +5,19 @@ RUN := $(VENV)/bin/python -m
 PIP := $(RUN) pip --quiet --disable-pip-version-check
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
-.PHONY: demo test check format bench check-methods clean
+.PHONY: demo test test-engines check format bench check-methods clean
 
 demo: $(VENV)/installed
 	$(RUN) fedfuse compare digits --methods fedavg,feddf --seeds 0,1,2 --out runs/demo --overwrite
 
 test: check
 	$(RUN) pytest -n $(CORES)
+
+# Engines that need an extra: in process, and as real processes on this machine (minutes). Without the constraints,
+# because Flower wants older versions of some of them.
+test-engines: $(VENV)/installed-dev
+	$(PIP) install -e '.[flower]'
+	FEDFUSE_DEPLOYMENT=1 $(RUN) pytest tests/flower
 
 check: $(VENV)/installed-dev
 	$(RUN) ruff check .

@@ -12,6 +12,9 @@ from pathlib import Path
 from fedfuse.core.errors import ConfigError
 from fedfuse.flower.keys import CA, CERTIFICATE, KEY, LOOPBACK, check_node, check_server, node_key
 
+ANYWHERE = ("0.0.0.0", "::")
+"""Addresses to listen on that are nobody's name."""
+
 
 def superlink_command(host: str, port: int, keys: Path | None, database: Path | None) -> list[str]:
     """How to start the SuperLink; without ``keys`` insecurely."""
@@ -21,7 +24,7 @@ def superlink_command(host: str, port: int, keys: Path | None, database: Path | 
     if keys is None:
         _only_here(host)
         return [*command, "--insecure"]
-    check_server(keys, host)
+    check_server(keys, None if host in ANYWHERE else host)
     files = {"--ssl-ca-certfile": CA, "--ssl-certfile": CERTIFICATE, "--ssl-keyfile": KEY}
     for option, name in files.items():
         command += [option, str(keys / name)]

@@ -56,8 +56,8 @@ def make_keys(folder: Path, nodes: int, hosts: Sequence[str], days: int, now: da
     write_bytes(folder / CERTIFICATE, certificate.public_bytes(serialization.Encoding.PEM))
 
 
-def check_server(folder: Path, host: str, now: datetime | None = None) -> None:
-    """Raise with the reason why a SuperLink at ``host`` could not use this folder's keys."""
+def check_server(folder: Path, host: str | None, now: datetime | None = None) -> None:
+    """Raise with the reason why a SuperLink could not use this folder's keys, or not under the name ``host``."""
     ca, certificate = (_in_time(folder / name, now) for name in (CA, CERTIFICATE))
     key = _read(folder / KEY, lambda data: serialization.load_pem_private_key(data, None), "a private key")
     if _bytes_of(key.public_key()) != _bytes_of(certificate.public_key()):
@@ -70,7 +70,7 @@ def check_server(folder: Path, host: str, now: datetime | None = None) -> None:
         ) from None
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     known = [str(name.value) for name in names]
-    if host not in known:
+    if host is not None and host not in known:
         raise ConfigError(
             f"{folder / CERTIFICATE} is for {', '.join(known)}, not for {host}; make keys with --host {host}"
         )
