@@ -73,13 +73,13 @@ def supernode(
     port: Annotated[int | None, typer.Option(help="for this node's own processes (default: 9100 + client)")] = None,
     prototype: Annotated[str | None, typer.Option(help="the model to train, of the experiment's models")] = None,
     data: Annotated[str | None, typer.Option(help="this party's examples, as the app's load_data reads them")] = None,
-    state: Annotated[str | None, typer.Option(help="folder for what the client keeps between rounds")] = None,
+    state: Annotated[Path | None, typer.Option(help="folder for what the client keeps between rounds")] = None,
     insecure: Insecure = False,
 ) -> None:
     """Start the SuperNode of one party."""
     from fedfuse.flower.deployment import supernode_command
 
-    given = {"prototype": prototype, "data": data, "state": state}
+    given = {"prototype": prototype, "data": data, "state": str(state.resolve()) if state else None}
     node_config = {key: value for key, value in given.items() if value is not None}
     _become(supernode_command(superlink, port or 9100 + client, _keys(keys, insecure), client, node_config))
 
