@@ -65,6 +65,18 @@ class TestModels:
         with pytest.raises(QuorumError, match="0 of 4 clients answered"):
             run_on(grid, config, tmp_path / "flower")
 
+    def test_a_strangers_word_for_one_that_does_not_exist_costs_itself_only(self, tmp_path):
+        config = flower_config(federation={"rounds": 1})
+        grid = grid_for(config, tmp_path)
+
+        def boast(reply):
+            if reply.metadata.message_type == MessageType.QUERY:
+                reply.content["config"]["prototype"] = "gigantic"
+            return [reply]
+
+        grid.nodes[98].bend = boast
+        assert run_on(grid, config, tmp_path / "flower").history[0].refused == (2,)
+
     @pytest.mark.parametrize(
         ("federation", "reason"),
         [

@@ -67,17 +67,21 @@ def _number_of_clients(config: ExperimentConfig) -> int:
 
 def _with_announced(config: ExperimentConfig, roster: Roster, folder: RunFolder) -> ExperimentConfig:
     """The experiment with the models that the nodes run; for absent ones, what a former process of the run knew."""
-    announced = {client: roster.members[node].prototype for client, node in roster.seats.items()}
     if config.recipe.exchange.pools_data:
         return config
-    known = validate(read_yaml(folder.config)).federation if folder.holds_a_run() else config.federation
-    expected = prototype_of(tuple(config.models), config.federation, roster.clients)
-    before = prototype_of(tuple(config.models), known, roster.clients)
-    models = tuple(announced.get(client) or name for client, name in enumerate(before))
-    if list(models) == expected:
+    announced = {client: roster.members[node].prototype for client, node in roster.seats.items()}
+    names = tuple(config.models)
+    expected = prototype_of(names, config.federation, roster.clients)
+    before = _assigned_before(folder) or expected
+    models = [announced[c] if announced.get(c) in names else name for c, name in enumerate(before)]
+    if models == expected:
         return config
     federation = {**config.federation.model_dump(mode="json"), "shares": {}, "assigned": models}
     return validate({**config.model_dump(mode="json"), "federation": federation})
+
+
+def _assigned_before(folder: RunFolder) -> tuple[str, ...]:
+    return validate(read_yaml(folder.config)).federation.assigned if folder.holds_a_run() else ()
 
 
 def _tell(event: Mapping[str, Any]) -> None:
