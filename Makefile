@@ -1,6 +1,7 @@
 # make demo: a federation on embedded data.   make test: every check.   Both set up .venv by themselves.
 PYTHON ?= python3
 VENV := .venv
+ENGINES := .venv-engines
 RUN := $(VENV)/bin/python -m
 PIP := $(RUN) pip --quiet --disable-pip-version-check
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
@@ -13,9 +14,10 @@ demo: $(VENV)/installed
 test: check
 	$(RUN) pytest -n $(CORES)
 
-# The same bits and the same faults on Ray, which is installed into .venv for it.
-test-engines: $(VENV)/installed-ray
-	$(RUN) pytest tests/engines
+# The same bits and the same faults on Ray and Flower, in process and as real processes on this machine. They have an
+# environment of their own, because they want older versions of some packages than the constraints have.
+test-engines: $(ENGINES)/installed
+	FEDFUSE_DEPLOYMENT=1 $(ENGINES)/bin/python -m pytest tests/engines tests/flower
 
 check: $(VENV)/installed-dev
 	$(RUN) ruff check .
@@ -37,7 +39,7 @@ check-methods: $(VENV)/installed
 	$(VENV)/bin/python benchmarks/check_methods.py --jobs $(CORES)
 
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info
+	rm -rf $(VENV) $(ENGINES) build dist src/*.egg-info
 
 # A stamp counts only while the environment behind it works; one that was moved, half installed or half deleted is
 # built anew, because pip believes its own records.
@@ -64,6 +66,8 @@ $(VENV)/installed-dev: $(VENV)/installed $(if $(BROKEN_DEV),always)
 	@$(call WORKS,$(TOOLS)) 2>/dev/null || $(PIP) install --force-reinstall -c constraints.txt -e '.[dev]'
 	@touch $@
 
-$(VENV)/installed-ray: $(VENV)/installed-dev
-	$(PIP) install -c constraints.txt -e '.[dev,ray]'
+$(ENGINES)/installed: pyproject.toml
+	rm -rf $(ENGINES) && $(PYTHON) -m venv $(ENGINES)
+	$(ENGINES)/bin/python -m pip --quiet --disable-pip-version-check install -c constraints.txt torch
+	$(ENGINES)/bin/python -m pip --quiet --disable-pip-version-check install -e '.[dev,ray,flower]'
 	@touch $@

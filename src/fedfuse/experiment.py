@@ -19,11 +19,11 @@ from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.data import Dataset, Holdings, Indices, PartitionReport, Splits, Transform, load, split
 from fedfuse.exchange.kept import MODEL
-from fedfuse.federation import Federation, RoundRecord, Snapshot
+from fedfuse.federation import Engine, Federation, RoundRecord, Snapshot
 from fedfuse.federation.checkpoint import load_checkpoint, save_checkpoint
 from fedfuse.federation.events import EventLog, Listener, forget_after
 from fedfuse.federation.folder import RunFolder
-from fedfuse.federation.sampling import assign_prototypes, clients_per_round
+from fedfuse.federation.sampling import clients_per_round, prototype_of
 from fedfuse.federation.summary import summarise
 from fedfuse.fusion import Surroundings
 from fedfuse.local import Clients
@@ -92,13 +92,17 @@ class Experiment:
         resume: bool = False,
         overwrite: bool = False,
         listeners: tuple[Listener, ...] = (),
+        engine: Engine | None = None,
     ) -> RunResult:
-        """Run to the end, writing a run folder; with ``resume``, go on where a former process stopped."""
+        """Run to the end, writing a run folder; with ``resume``, go on where a former process stopped.
+
+        ``engine`` is one that is open already, in place of the experiment's own.
+        """
         folder = RunFolder(Path(out) if out is not None else self.default_folder)
         with folder.opened():
             self._check_claim(folder, resume, overwrite)
             with closing(EventLog(folder.events, listeners)) as log:
-                return _Run(self.config, folder, log, keep=resume).finish()
+                return _Run(self.config, folder, log, resume, engine).finish()
 
     def prepare(self, folder: RunFolder, resume: bool = False, overwrite: bool = False) -> None:
         """Make the folder this experiment's, so that ``fedfuse run FOLDER --resume`` runs it."""
@@ -134,18 +138,22 @@ def read_raw(file_or_preset: str | Path) -> Raw:
 class _Run:
     """One process's work on one run folder."""
 
-    def __init__(self, config: ExperimentConfig, folder: RunFolder, log: EventLog, keep: bool) -> None:
+    def __init__(
+        self, config: ExperimentConfig, folder: RunFolder, log: EventLog, keep: bool, engine: Engine | None
+    ) -> None:
         self.config = config
         self.folder = folder
         self.log = log
         self.keep = keep
+        self.engine = engine
 
     def finish(self) -> RunResult:
         identity = self.config.sha256()
         snapshot = load_checkpoint(self.folder.checkpoints, identity) if self.keep else None
         if snapshot and snapshot.server.round == self.config.federation.rounds and self.folder.is_complete():
             return RunResult(self.folder, self.folder.read_summary(), snapshot.server.history)
-        built = build(self.config, self.log)  # before anything is written: an impossible experiment leaves no trace
+        # Before anything is written: an impossible experiment leaves no trace.
+        built = build(self.config, self.log, self.engine)
         try:
             self._lay_out(built, snapshot)
             snapshot = self._rounds(built.federation, snapshot or self._start(built.federation, identity), identity)
@@ -194,7 +202,7 @@ class _Run:
         finals = {folder.final_weights(name): (name, weights) for name, weights in snapshot.server.weights.items()}
         if not self.config.recipe.has_server_model:
             names = federation.prototype_of()
-            kept = {client: state[MODEL] for client, state in snapshot.clients.items()}
+            kept = {client: state[MODEL] for client, state in snapshot.clients.items() if MODEL in state}
             finals = {
                 folder.final_client(client): (names[client], Weights(flat, bank.layout(names[client])))
                 for client, flat in kept.items()
@@ -205,14 +213,15 @@ class _Run:
 
 @dataclass(frozen=True)
 class Built:
-    """A federation ready for round 1, the partition it runs on, and facts worth recording."""
+    """A federation ready for round 1, its clients, the partition it runs on, and facts worth recording."""
 
     federation: Federation
+    clients: Clients
     partition: PartitionReport
     facts: dict[str, Any]
 
 
-def build(config: ExperimentConfig, log: EventLog) -> Built:
+def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None) -> Built:
     """Bring everything into memory. Whatever cannot work is found here, before round 1."""
     key = Key(config.seed)
     log.tick("load data", 0, 1)
@@ -220,7 +229,7 @@ def build(config: ExperimentConfig, log: EventLog) -> Built:
     splits = split(dataset, config.data, key.child("split"))
     labels, owners = splits.train.labels, splits.train.owners
     assignment = config.partition.assign(labels, dataset.classes, key.child("partition"), owners)
-    assign_prototypes(tuple(config.models), config.federation.shares, len(assignment))
+    prototype_of(tuple(config.models), config.federation, len(assignment))
     partition = PartitionReport.of(config.partition, assignment, labels, dataset.classes, owners)
     compute = Compute.of(config.compute)
     transform = Transform.of(dataset, config.data)
@@ -265,14 +274,14 @@ def build(config: ExperimentConfig, log: EventLog) -> Built:
         evaluation=config.evaluation,
         clients=len(parties),
         bank=bank,
-        engine=config.engine.open(clients, log),
+        engine=engine or config.engine.open(clients, log),
         test=evaluator(splits.test),
         validation=evaluator(splits.validation) if len(splits.validation) else None,
         source=source,
         key=key,
         log=log,
     )
-    return Built(federation, partition, _facts(config, dataset, splits, partition, compute, source))
+    return Built(federation, clients, partition, _facts(config, dataset, splits, partition, compute, source))
 
 
 def _parties(config: ExperimentConfig, assignment: Sequence[Indices]) -> Sequence[Indices]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.randomness import Key
 from fedfuse.federation import FederationSettings
-from fedfuse.federation.sampling import assign_prototypes, clients_per_round, sample
+from fedfuse.federation.sampling import assign_prototypes, clients_per_round, prototype_of, sample
 
 
 class TestSample:
@@ -78,3 +78,18 @@ class TestPrototypes:
             assign_prototypes(["a", "b", "c"], {}, 2)
         with pytest.raises(ConfigError, match="leaves no client for model 'b' among 4 clients"):
             assign_prototypes(["a", "b"], {"a": 100}, 4)
+
+
+class TestPrototypeOf:
+    def test_one_by_one(self):
+        settings = FederationSettings(assigned=("b", "a", "b"))
+        assert prototype_of(["a", "b", "c"], settings, 3) == ["b", "a", "b"]
+
+    def test_in_blocks_otherwise(self):
+        assert prototype_of(["a", "b"], FederationSettings(shares={"a": 2}), 3) == ["a", "a", "b"]
+
+    def test_errors_name_what_is_wrong(self):
+        with pytest.raises(ConfigError, match=r"federation\.assigned names 1 models for 2 clients"):
+            prototype_of(["a", "b"], FederationSettings(assigned=("a",)), 2)
+        with pytest.raises(ConfigError, match=r"federation\.assigned: unknown model 'z'"):
+            prototype_of(["a", "b"], FederationSettings(assigned=("a", "z")), 2)

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 import fedfuse
-from fedfuse.cli import generator
+from fedfuse.cli import flower, generator
 from fedfuse.cli.console import console, errors, print_facts
 from fedfuse.core.errors import ConfigError, FedfuseError, unknown
 
@@ -27,6 +27,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(generator.app, name="generator")
+app.add_typer(flower.app, name="flower")
 
 Assignments = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="change a key, e.g. federation.rounds=20")

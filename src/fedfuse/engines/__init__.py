@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
+from fedfuse.engines.flower import FlowerEngineSettings
 from fedfuse.engines.local import LocalEngine, LocalEngineSettings
 from fedfuse.engines.ray import RayEngineSettings
 
@@ -14,7 +15,9 @@ def _local_unless_said(value: Any) -> Any:
 
 
 AnyEngine = Annotated[
-    LocalEngineSettings | RayEngineSettings, Field(discriminator="kind"), BeforeValidator(_local_unless_said)
+    LocalEngineSettings | RayEngineSettings | FlowerEngineSettings,
+    Field(discriminator="kind"),
+    BeforeValidator(_local_unless_said),
 ]
 
-__all__ = ["AnyEngine", "LocalEngine", "LocalEngineSettings", "RayEngineSettings"]
+__all__ = ["AnyEngine", "FlowerEngineSettings", "LocalEngine", "LocalEngineSettings", "RayEngineSettings"]

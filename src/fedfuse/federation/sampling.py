@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fedfuse.core.errors import ConfigError
+from fedfuse.core.errors import ConfigError, unknown
 from fedfuse.core.randomness import Key
 from fedfuse.federation.settings import FederationSettings
 
@@ -25,11 +25,23 @@ def sample(clients: int, number: int, key: Key) -> list[int]:
     return sorted(int(c) for c in key.numpy().choice(clients, size=number, replace=False))
 
 
+def prototype_of(prototypes: Sequence[str], settings: FederationSettings, clients: int) -> list[str]:
+    """Each client's prototype: as named one by one, or in blocks."""
+    if not settings.assigned:
+        return assign_prototypes(prototypes, settings.shares, clients)
+    for name in settings.assigned:
+        if name not in prototypes:
+            raise ConfigError(f"federation.assigned: {unknown('model', name, prototypes)}")
+    if len(settings.assigned) != clients:
+        raise ConfigError(f"federation.assigned names {len(settings.assigned)} models for {clients} clients")
+    return list(settings.assigned)
+
+
 def assign_prototypes(prototypes: Sequence[str], shares: Mapping[str, int], clients: int) -> list[str]:
     """Each client's prototype, in contiguous blocks proportional to the shares (FedDF: 7 + 7 + 7)."""
-    unknown = set(shares) - set(prototypes)
-    if unknown:
-        raise ConfigError(f"federation.shares names '{min(unknown)}', but models has {', '.join(prototypes)}")
+    strangers = set(shares) - set(prototypes)
+    if strangers:
+        raise ConfigError(f"federation.shares names '{min(strangers)}', but models has {', '.join(prototypes)}")
     parts = [shares.get(name, 1) for name in prototypes]
     if not sum(parts):
         raise ConfigError("federation.shares leaves no model for the clients: every share is 0")

@@ -20,7 +20,7 @@ from fedfuse.federation.events import EventLog
 from fedfuse.federation.examiner import Examiner
 from fedfuse.federation.inspection import Due, fault
 from fedfuse.federation.recipe import Recipe
-from fedfuse.federation.sampling import assign_prototypes, clients_per_round, sample
+from fedfuse.federation.sampling import clients_per_round, prototype_of, sample
 from fedfuse.federation.settings import EvaluationSettings, FederationSettings
 from fedfuse.federation.state import ClientStates, RoundRecord, ServerState, Snapshot
 from fedfuse.fusion import Fused
@@ -76,7 +76,7 @@ class Federation:
         """The prototype that each client runs."""
         if self.recipe.exchange.pools_data:
             return [prototype for prototype in self.bank.prototypes if self.settings.shares.get(prototype, 1)]
-        return assign_prototypes(self.bank.prototypes, self.settings.shares, self.clients)
+        return prototype_of(self.bank.prototypes, self.settings, self.clients)
 
     def chosen(self, key: Key) -> list[int]:
         """Who takes part in a round."""

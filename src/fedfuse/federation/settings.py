@@ -21,6 +21,9 @@ class FederationSettings(Settings):
         description="how many parts of the clients run each model, in contiguous blocks; empty: equal parts; "
         "0: no client, a student on the server only",
     )
+    assigned: tuple[str, ...] = Field(
+        (), description="the model of each client, one by one in the clients' order, instead of shares"
+    )
     batch_norm: BatchNormPolicy = Field(
         "average", description="BatchNorm statistics after a merge: average, last client's, reestimate, batch"
     )
@@ -30,6 +33,8 @@ class FederationSettings(Settings):
     def _shares_positive(self) -> Self:
         if any(share < 0 for share in self.shares.values()):
             raise ValueError("a share cannot be negative")
+        if self.shares and self.assigned:
+            raise ValueError("shares and assigned both say who runs which model; keep one of them")
         return self
 
 

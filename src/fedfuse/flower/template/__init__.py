@@ -1,0 +1,1 @@
+"""The files of a new app, as ``fedfuse flower new`` copies them."""
