@@ -68,7 +68,7 @@ class DataSettings(Settings):
     public: Share = Field(0.0, description="Share or count of the training examples that become public data.")
     split: Literal["random", "in_order"] = Field(
         "random",
-        description="Which examples become public, validation and test: drawn at random, or by their place in the file. "
+        description="Which examples become public, validation and test: random ones, or by their place in the file. "
         "in_order: the first are public (FedED's code), then the clients', then validation (FedDF's code), then test.",
     )
     normalisation: Literal["dataset", "none", "half"] = Field(
