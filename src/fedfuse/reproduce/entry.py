@@ -69,7 +69,7 @@ class Scale(Settings):
 class Picture(Settings):
     """How an entry is drawn from its finished runs."""
 
-    kind: Literal["curves", "lines", "bars", "partitions", "boundaries", "simplex", "confidence", "features", "latent"]
+    kind: Literal["curves", "lines", "partitions", "boundaries", "simplex", "confidence", "features", "latent"]
     x: str | None = Field(None, description="lines: the axis along which they run")
     cells: Labels = Field(default_factory=dict, description="draw only the cells with these labels")
 
