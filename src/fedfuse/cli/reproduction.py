@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
@@ -45,27 +44,29 @@ class Request:
         chosen = cells_of(name, entry, size, dict(map(_choice, cells)))
         for cell in chosen:
             cell.config(0)  # refuses an impossible one
-        return Request(name, entry, size, chosen, seeds or store.seeds(name, size, entry.scales[size].seeds), store)
+        return Request(name, entry, size, chosen, seeds or list(range(entry.scales[size].seeds)), store)
 
     def run(self, jobs: int) -> None:
         """Whatever is not finished yet."""
         runs = self.store.runs(self.cells, self.seeds)
         open_runs = [run for run in runs if not run.folder.is_complete()]
-        console.print(f"{self.entry.title}: {len(runs)} runs, {len(runs) - len(open_runs)} finished", highlight=False)
+        facts = f"{self.entry.title}; runs: {len(runs)}, finished: {len(runs) - len(open_runs)}"
+        console.print(facts, highlight=False, soft_wrap=True)
         if open_runs:
             run_all(open_runs, jobs, overwrite=False, console=console)
 
     def report(self) -> None:
         """Print the tables and write them, with every cell of the entry that is finished."""
         name, entry, scale, store = self.name, self.entry, self.scale, self.store
-        result = ledger(name, entry, claims_of(name), cells_of(name, entry, scale), scale, self.seeds, store)
-        shown = ledger(name, entry, claims_of(name), self.cells, scale, self.seeds, store)
-        _print(shown)
+        last = store.last(name, scale)
+        seeds = sorted({*self.seeds, *(last["seeds"] if last else ())})
+        result = ledger(name, entry, claims_of(name), cells_of(name, entry, scale), scale, seeds, store)
+        _print(ledger(name, entry, claims_of(name), self.cells, scale, seeds, store))
         result.save(store)
         write_text(store.table(name, scale, ".md"), markdown(result))
         write_text(store.table(name, scale, ".csv"), csv_text(result))
         print_facts(table=store.table(name, scale, ".md"), csv=store.table(name, scale, ".csv"))
-        if draw_entry(store.table(name, scale, ".png"), entry, self.cells, self.seeds, store):
+        if draw_entry(store.table(name, scale, ".png"), entry, self.cells, seeds, store):
             print_facts(picture=store.table(name, scale, ".png"))
 
 
@@ -144,9 +145,8 @@ def _needs(name: str, entry: Entry) -> str:
 def _state(name: str, store: Store) -> str:
     states = []
     for scale in SCALES:
-        record = store.table(name, scale, ".json")
-        if record.exists():
-            last = json.loads(record.read_text(encoding="utf-8"))
+        last = store.last(name, scale)
+        if last is not None:
             finished = sum(len(row["values"]) == len(last["seeds"]) for row in last["rows"])
             states.append(f"{scale} {finished}/{len(last['rows'])}")
     return f"last result: {', '.join(states)} cells" if states else "not run yet"

@@ -133,7 +133,7 @@ def _boundaries(path: Path, subject: Subject) -> None:
         if len(subject.cells) == 1:
             models = {f"client {update.client}": answer for update, answer in zip(last.updates, own, strict=True)}
             models["average"] = _probabilities(last, last.average, raw)
-            models["ensemble"] = torch.stack(own).mean(dim=0)
+            models["ensemble"] = torch.stack(own).clamp_min(1e-30).log().mean(dim=0).softmax(dim=1)  # mean logits
             models[METHODS[cell.config(0).method.name].title] = final
         else:
             models |= {f"{subject.name(cell)}, client {last.updates[0].client}": own[0], subject.name(cell): final}

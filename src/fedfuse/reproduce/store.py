@@ -58,12 +58,10 @@ class Store:
         """Where a table or picture is written."""
         return self.path / "tables" / f"{name.replace('/', '-')}-{scale}{suffix}"
 
-    def seeds(self, name: str, scale: str, otherwise: int) -> list[int]:
-        """The seeds of the last table, or as many as the scale has."""
+    def last(self, name: str, scale: str) -> dict[str, Any] | None:
+        """The record of the last table, if there is one."""
         record = self.table(name, scale, ".json")
-        if record.exists():
-            return list(json.loads(record.read_text(encoding="utf-8"))["seeds"])
-        return list(range(otherwise))
+        return json.loads(record.read_text(encoding="utf-8")) if record.exists() else None
 
 
 def history(folder: RunFolder) -> list[RoundRecord]:
