@@ -288,3 +288,16 @@ def test_killed_for_real(tmp_path):
     assert process.returncode == 0, errors.decode()
     assert_same_log(out, expected)
     assert_same_result(Experiment.load(out).run(out, resume=True), expected)
+
+
+def test_a_run_that_stops_at_its_target_is_complete_and_stays_so(tmp_path):
+    evaluation = {"target_accuracy": 0.01, "stop_at_target": True}
+    result = experiment(evaluation=evaluation).run(tmp_path / "run")
+    assert result.summary["rounds"] == 1 < ROUNDS
+    before = files_of(tmp_path / "run")
+    again = experiment(evaluation=evaluation).run(tmp_path / "run", resume=True)
+    assert again.summary == result.summary
+    assert files_of(tmp_path / "run") == before
+    assert (
+        experiment(evaluation={**evaluation, "target_accuracy": 1.0}).run(tmp_path / "all").summary["rounds"] == ROUNDS
+    )

@@ -24,6 +24,7 @@ from fedfuse.federation.checkpoint import load_checkpoint, save_checkpoint
 from fedfuse.federation.events import EventLog, Listener, forget_after
 from fedfuse.federation.folder import RunFolder
 from fedfuse.federation.sampling import clients_per_round, prototype_of
+from fedfuse.federation.state import all_reached
 from fedfuse.federation.summary import summarise
 from fedfuse.fusion import Surroundings
 from fedfuse.local import Clients
@@ -150,7 +151,7 @@ class _Run:
     def finish(self) -> RunResult:
         identity = self.config.sha256()
         snapshot = load_checkpoint(self.folder.checkpoints, identity) if self.keep else None
-        if snapshot and snapshot.server.round == self.config.federation.rounds and self.folder.is_complete():
+        if snapshot and self._is_over(snapshot) and self.folder.is_complete():
             return RunResult(self.folder, self.folder.read_summary(), snapshot.server.history)
         # Before anything is written: an impossible experiment leaves no trace.
         built = build(self.config, self.log, self.engine)
@@ -179,12 +180,17 @@ class _Run:
         return snapshot
 
     def _rounds(self, federation: Federation, snapshot: Snapshot, identity: str) -> Snapshot:
-        total = self.config.federation.rounds
-        while snapshot.server.round < total:
+        while not self._is_over(snapshot):
             snapshot = federation.advance(snapshot)
-            if snapshot.server.round % self.config.federation.checkpoint_every == 0 or snapshot.server.round == total:
+            if snapshot.server.round % self.config.federation.checkpoint_every == 0 or self._is_over(snapshot):
                 save_checkpoint(self.folder.checkpoints, snapshot, identity)
         return snapshot
+
+    def _is_over(self, snapshot: Snapshot) -> bool:
+        target = self.config.evaluation.target_accuracy
+        if self.config.evaluation.stop_at_target and target and all_reached(snapshot.server.history, target):
+            return True
+        return snapshot.server.round >= self.config.federation.rounds
 
     def _conclude(self, built: Built, snapshot: Snapshot) -> RunResult:
         config, server = self.config, snapshot.server

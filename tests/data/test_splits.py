@@ -74,3 +74,23 @@ def test_the_same_key_gives_the_same_split_and_test_does_not_depend_on_the_rest(
 def test_impossible_sizes(sizes: dict[str, float], key: str) -> None:
     with pytest.raises(ConfigError, match=key):
         split(numbered(100), DataSettings.model_validate({"name": "digits", **sizes}), Key(0))
+
+
+def test_in_order_public_examples_come_first_and_validation_last() -> None:
+    settings = DataSettings(name="digits", split="in_order", public=4, validation=3)
+    parts = split(numbered(10, official=True), settings, Key(0)).indices
+    assert (parts.public.tolist(), parts.train.tolist(), parts.validation.tolist()) == (
+        [0, 1, 2, 3],
+        [4, 5, 6],
+        [7, 8, 9],
+    )
+
+
+def test_in_order_a_test_split_is_taken_from_the_very_end_whatever_the_seed() -> None:
+    settings = DataSettings(name="digits", split="in_order", public=2, validation=2, test=3)
+    one, other = (split(numbered(10), settings, Key(seed)).indices for seed in (1, 2))
+    assert one.test is not None
+    assert (one.public.tolist(), one.train.tolist(), one.validation.tolist()) == ([0, 1], [2, 3, 4], [5, 6])
+    assert one.test.tolist() == [7, 8, 9]
+    assert other.test is not None
+    assert other.test.tolist() == [7, 8, 9]

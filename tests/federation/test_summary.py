@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fedfuse.federation import RoundRecord, ServerState
-from fedfuse.federation.state import PrototypeRecord
+from fedfuse.federation.state import PrototypeRecord, all_reached
 from fedfuse.federation.summary import summarise
 from tests.helpers import TinyNorm, make_bank, make_weights
 
@@ -66,3 +66,14 @@ def test_before_any_measurement():
     result = summary(0.5, history=(record(1, None),))["prototypes"]["net"]
     assert result["accuracy_last"] is result["accuracy_best"] is result["round_of_best"] is None
     assert result["rounds_to_target"] is None
+
+
+def test_all_reached_asks_every_prototype_in_any_round():
+    two = [
+        RoundRecord(number, (), (), (), 0, 0, None, None, {"a": PrototypeRecord(a), "b": PrototypeRecord(b)}, 0)
+        for number, a, b in ((1, 0.9, 0.1), (2, None, None), (3, 0.2, 0.8))
+    ]
+    assert all_reached(two, 0.8)
+    assert not all_reached(two[:2], 0.8)
+    assert not all_reached(two, 0.85)
+    assert not all_reached([], 0.1)

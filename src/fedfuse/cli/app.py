@@ -119,6 +119,35 @@ def compare(
 
 
 @app.command()
+def reproduce(
+    entry: Annotated[str | None, typer.Argument(metavar="ENTRY", help="a table or figure, e.g. feddf/table2")] = None,
+    scale: Annotated[str, typer.Option(help="smoke: it runs; small: an hour or so; paper: as printed")] = "smoke",
+    cells: Annotated[
+        list[str] | None, typer.Option(metavar="AXIS=LABEL,...", help="only these cells, e.g. method=FedAvg,FedDF")
+    ] = None,
+    seeds: Annotated[str, typer.Option(help="seeds, separated by commas (default: as many as the scale has)")] = "",
+    jobs: Annotated[int, typer.Option("--jobs", "--workers", min=1, help="runs at the same time")] = 1,
+    show: Annotated[bool, typer.Option("--show", help="print the last result and run nothing")] = False,
+    out: Annotated[Path, typer.Option(help="folder for all results")] = Path("reproduction"),
+) -> None:
+    """List the papers' tables and figures, or run one and put its numbers beside the printed ones."""
+    from fedfuse.cli import reproduction
+    from fedfuse.reproduce import Store
+
+    store = Store(out)
+    if entry is None:
+        reproduction.list_entries(store)
+        return
+    request = reproduction.Request.of(entry, scale, cells or (), _numbers(seeds) if seeds else None, store)
+    if not show:
+        try:
+            request.run(jobs)
+        except KeyboardInterrupt:
+            _interrupted("the same command")
+    request.report()
+
+
+@app.command()
 def methods(
     name: Annotated[str | None, typer.Argument(help="show one method's recipe")] = None,
     as_yaml: Annotated[bool, typer.Option("--yaml", help="print the recipe as a method section to start from")] = False,

@@ -8,7 +8,15 @@ import time
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from fedfuse.cli.progress import RunProgress
 from fedfuse.comparison import Cell
@@ -39,20 +47,26 @@ def _run_processes(cells: Sequence[Cell], jobs: int, overwrite: bool, console: C
     for cell in cells:
         cell.experiment.prepare(cell.folder, resume=not overwrite, overwrite=overwrite)
     waiting, running = list(cells), dict[int, tuple[Cell, subprocess.Popen[str]]]()
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=28), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}"), BarColumn(bar_width=28), MofNCompleteColumn(), TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )  # fmt: skip
     try:
         with Progress(*columns, console=console, transient=True) as bars:
-            tasks = {id(c): bars.add_task(c.label, total=c.experiment.config.federation.rounds) for c in cells}
+            all_runs, tasks = bars.add_task("runs", total=len(cells)), dict[int, TaskID]()
             while waiting or running:
                 while waiting and len(running) < jobs:
                     cell = waiting.pop(0)
                     running[id(cell)] = (cell, _start(cell))
+                    tasks[id(cell)] = bars.add_task(cell.label, total=cell.experiment.config.federation.rounds)
                 time.sleep(POLL_SECONDS)
                 for identity, (cell, process) in list(running.items()):
                     bars.update(tasks[identity], completed=_finished_rounds(cell))
                     if process.poll() is not None:
                         del running[identity]
+                        bars.remove_task(tasks[identity])
                         _check(cell, process)
+                        bars.advance(all_runs)
                         if not console.is_terminal:
                             console.print(f"{cell.label}: finished", highlight=False)
     finally:

@@ -113,20 +113,24 @@ def as_mapping(method: Any) -> Raw:
     raise ConfigError(f"method is {method!r}, but should be a name or a mapping with a name")
 
 
+CHOOSERS = ("kind", "arch", "name")
+"""Keys that say what the other keys beside them mean."""
+
+
 def overlay(base: Raw, changes: Mapping[str, Any]) -> Raw:
-    """``base`` with ``changes`` on top; a part of another kind replaces the whole part."""
+    """``base`` with ``changes`` on top; a part of another kind (arch, name) replaces the whole part."""
     result = dict(base)
     for key, value in changes.items():
         old = result.get(key)
-        if (
-            isinstance(old, dict)
-            and isinstance(value, Mapping)
-            and value.get("kind", old.get("kind")) == old.get("kind")
-        ):
+        if isinstance(old, dict) and isinstance(value, Mapping) and _is_same_choice(old, value):
             result[key] = overlay(old, value)
         else:
             result[key] = value
     return result
+
+
+def _is_same_choice(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    return all(new.get(key, old.get(key)) == old.get(key) for key in CHOOSERS)
 
 
 def json_schema() -> Raw:

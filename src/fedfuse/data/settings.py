@@ -70,6 +70,11 @@ class DataSettings(Settings):
     )
     validation: Share = Field(0.1, description="Share or count of the training examples that the server validates on.")
     public: Share = Field(0.0, description="Share or count of the training examples that become public data.")
+    split: Literal["random", "in_order"] = Field(
+        "random",
+        description="Which examples become public, validation and test: random ones, or by their place in the file. "
+        "in_order: the first are public (FedED's code), then the clients', then validation (FedDF's code), then test.",
+    )
     normalisation: Literal["dataset", "none", "half"] = Field(
         "dataset", description="The dataset's own constants, none at all, or 0.5 for every mean and deviation."
     )

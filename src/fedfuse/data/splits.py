@@ -38,7 +38,7 @@ class Splits:
 
 
 def split(dataset: Dataset, settings: DataSettings, key: Key) -> Splits:
-    """Divide at random; the test examples depend on the key and ``test`` alone, not on the other sizes."""
+    """Divide; the test examples depend on the key and ``test`` alone, not on the other sizes."""
     indices = split_indices(len(dataset.train), dataset.test is not None, settings, key)
     if dataset.test is not None:
         test = dataset.test
@@ -52,7 +52,6 @@ def split(dataset: Dataset, settings: DataSettings, key: Key) -> Splits:
 
 def split_indices(examples: int, has_test: bool, settings: DataSettings, key: Key) -> SplitIndices:
     """The positions of each part."""
-    order = key.numpy().permutation(examples)
     test_size = 0 if has_test else _size("test", settings.test, examples)
     if not has_test and test_size == 0:
         raise ConfigError("data.test is 0, but the dataset has no test split; give a share such as 0.2 or a count")
@@ -64,9 +63,18 @@ def split_indices(examples: int, has_test: bool, settings: DataSettings, key: Ke
             f"data.validation = {settings.validation} and data.public = {settings.public} take {validation + public} "
             f"of {training} training examples; at least one must be left for the clients"
         )
+    order = _order(examples, test_size + validation, settings, key)
     bounds = np.cumsum([test_size, validation, public])
     test_part, validation_part, public_part, train_part = (np.sort(part) for part in np.split(order, bounds))
     return SplitIndices(train_part, validation_part, public_part, None if has_test else test_part)
+
+
+def _order(examples: int, at_the_end: int, settings: DataSettings, key: Key) -> Indices:
+    """Positions as they are dealt: to test, validation and public, the rest to the clients."""
+    if settings.split == "random":
+        return key.numpy().permutation(examples)
+    backwards, forwards = np.arange(examples)[::-1], np.arange(examples)
+    return np.concatenate([backwards[:at_the_end], forwards[: examples - at_the_end]])
 
 
 def _size(key: str, wanted: int | float, examples: int) -> int:

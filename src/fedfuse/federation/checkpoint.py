@@ -40,9 +40,11 @@ def save_checkpoint(folder: Path, snapshot: Snapshot, config_sha256: str) -> Pat
     return path
 
 
-def load_checkpoint(folder: Path, config_sha256: str) -> Snapshot | None:
-    """The newest readable snapshot, or None if there is none yet."""
+def load_checkpoint(folder: Path, config_sha256: str, before: int | None = None) -> Snapshot | None:
+    """The newest readable snapshot (of a round before this one, if asked), or None if there is none yet."""
     for path in reversed(_checkpoints(folder)):
+        if before is not None and int(path.stem.removeprefix("round-")) >= before:
+            continue
         try:
             tensors, about = read_safetensors(path)
         except (SafetensorError, OSError, ValueError, KeyError, TypeError):

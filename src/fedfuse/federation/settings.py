@@ -44,7 +44,16 @@ class EvaluationSettings(Settings):
     every: int = Field(1, ge=1, description="rounds between evaluations; the last round is always evaluated")
     batch_size: int = Field(500, ge=1)
     target_accuracy: float | None = Field(None, gt=0, le=1, description="count the rounds until this test accuracy")
+    stop_at_target: bool = Field(
+        False, description="end the run once every model has been at target_accuracy, instead of after all rounds"
+    )
     clients: bool | None = Field(
         None, description="also measure clients' own models; unless said, where clients keep their models to themselves"
     )
     ensemble: bool = Field(True, description="also measure the ensemble that a fusion imitates")
+
+    @model_validator(mode="after")
+    def _there_is_a_target_to_stop_at(self) -> Self:
+        if self.stop_at_target and self.target_accuracy is None:
+            raise ValueError("stop_at_target needs a target_accuracy")
+        return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -65,6 +65,12 @@ class ServerState:
     weights: Mapping[str, Weights]
     memory: Mapping[str, Tensors] = field(default_factory=dict)
     history: tuple[RoundRecord, ...] = ()
+
+
+def all_reached(history: Sequence[RoundRecord], target: float) -> bool:
+    """Whether every prototype has had this accuracy in some round."""
+    names = history[-1].prototypes if history else ()
+    return bool(names) and all(any((r.prototypes[name].accuracy or 0) >= target for r in history) for name in names)
 
 
 ClientStates = Mapping[int, Tensors]

@@ -11,8 +11,8 @@ import math
 from torch import nn
 
 
-def autoencoder(shape: tuple[int, ...]) -> nn.Module:
-    """A freshly initialised autoencoder for inputs of this shape."""
+def autoencoder(shape: tuple[int, ...]) -> nn.Sequential:
+    """A freshly initialised autoencoder for inputs of this shape: encoder and decoder in a row."""
     if shape == (1, 28, 28):
         return _convolutional(1, (8, 16, 32), bottleneck=4)
     if shape == (3, 32, 32):
@@ -20,7 +20,7 @@ def autoencoder(shape: tuple[int, ...]) -> nn.Module:
     return _dense(shape)
 
 
-def _convolutional(channels: int, widths: tuple[int, int, int], bottleneck: int) -> nn.Module:
+def _convolutional(channels: int, widths: tuple[int, int, int], bottleneck: int) -> nn.Sequential:
     """Three strided convolutions, two linear layers, and the way back; the code ends in a sigmoid."""
     first, second, third = widths
     flat = third * 9
@@ -57,17 +57,9 @@ def _convolutional(channels: int, widths: tuple[int, int, int], bottleneck: int)
     return nn.Sequential(encoder, decoder)
 
 
-def _dense(shape: tuple[int, ...]) -> nn.Module:
+def _dense(shape: tuple[int, ...]) -> nn.Sequential:
     size = math.prod(shape)
     hidden, bottleneck = max(8, min(128, size)), max(1, min(8, size // 2))
-    return nn.Sequential(
-        nn.Flatten(),
-        nn.Linear(size, hidden),
-        nn.ReLU(),
-        nn.Linear(hidden, bottleneck),
-        nn.ReLU(),
-        nn.Linear(bottleneck, hidden),
-        nn.ReLU(),
-        nn.Linear(hidden, size),
-        nn.Unflatten(1, shape),
-    )
+    encoder = nn.Sequential(nn.Flatten(), nn.Linear(size, hidden), nn.ReLU(), nn.Linear(hidden, bottleneck), nn.ReLU())
+    decoder = nn.Sequential(nn.Linear(bottleneck, hidden), nn.ReLU(), nn.Linear(hidden, size), nn.Unflatten(1, shape))
+    return nn.Sequential(encoder, decoder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,6 +13,7 @@ from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
 from fedfuse.data import PartitionReport
+from fedfuse.report.panels import SIDE, panels
 from fedfuse.report.style import (
     COLOURS,
     GRAY,
@@ -35,6 +37,7 @@ LONGEST_LEVEL_NAME = 4  # letters; longer names of clients are turned upright
 MOST_DIGITS = 84  # that the labels of all bars may have together without touching
 LEAST_DIAMETER = 3.0  # points; below it the largest bubble would be a speck
 FULL_QUANTILE, LARGEST_OVER_FULL = 0.98, 4.0
+INSIDE = 0.75  # of a small picture's width, beside its labels
 FILLED = 0.94  # of a cell's width, so that two full bubbles do not touch
 
 
@@ -162,3 +165,26 @@ def sample_counts(largest: int) -> list[int]:
     magnitude = 10 ** (len(str(largest)) - 1)
     top = largest // magnitude * magnitude
     return sorted({top, max(1, top // 4), max(1, top // 20)}, reverse=True)
+
+
+def draw_partitions(path: Path, reports: Mapping[str, PartitionReport]) -> None:
+    """Write several partitions side by side, without their sizes, as figure 2 of FedDF does."""
+    save(partitions_figure(reports), path)
+
+
+def partitions_figure(reports: Mapping[str, PartitionReport]) -> Figure:
+    """The picture of :func:`draw_partitions`; bubbles are comparable between partitions."""
+    counts = {title: class_counts(report) for title, report in reports.items()}
+    largest = max((int(count.max(initial=1)) for count in counts.values()), default=1)
+    figure, squares = panels(counts)
+    for axes, count in squares:
+        clean(axes)
+        held = np.nonzero(count)
+        diameter = 72 * INSIDE * SIDE * FILLED / max(*count.shape, 1)
+        axes.scatter(held[0], held[1], s=diameter**2 * count[held] / largest, color=COLOURS[0], linewidth=0, alpha=0.8)
+        axes.set_xlim(-0.5, max(count.shape[0], 1) - 0.5)
+        axes.set_ylim(-0.5, max(count.shape[1], 1) - 0.5)
+        axes.set_xlabel("Client", fontsize=SMALL_SIZE, color=INK)
+        axes.set_ylabel("Class", fontsize=SMALL_SIZE, color=INK)
+        axes.locator_params(integer=True, nbins=6)
+    return figure

@@ -1,0 +1,152 @@
+"""What ``fedfuse reproduce`` does: the list of tables and figures, one of them run, theirs and ours side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from rich.markup import escape
+from rich.padding import Padding
+
+from fedfuse.cli.batch import run_all
+from fedfuse.cli.console import console, print_facts
+from fedfuse.cli.tables import table
+from fedfuse.core.errors import ConfigError, unknown
+from fedfuse.core.files import write_text
+from fedfuse.data import CATALOGUE
+from fedfuse.data.lookup import is_at_hand
+from fedfuse.reproduce import PAPERS, SCALES, Cell, Entry, Ledger, ScaleName, Store
+
+from fedfuse.reproduce import cells_of, claims_of, ledger, load_entry, names  # isort: skip
+from fedfuse.reproduce.cost import Speed, speed_here, total
+from fedfuse.reproduce.output import CLAIM_COLUMNS, NUMBERS, claim_lines, csv_text, header, lines, markdown
+from fedfuse.reproduce.pictures import draw_entry
+
+ANSWER_STYLES = {"holds": "green", "does not hold": "red", "not enough seeds": "dim"}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for, checked before anything runs."""
+
+    name: str
+    entry: Entry
+    scale: ScaleName
+    cells: list[Cell]
+    seeds: list[int]
+    store: Store
+
+    @staticmethod
+    def of(name: str, scale: str, cells: Sequence[str], seeds: list[int] | None, store: Store) -> Request:
+        size = _scale(scale)
+        entry = load_entry(name)
+        chosen = cells_of(name, entry, size, dict(map(_choice, cells)))
+        for cell in chosen:
+            cell.config(0)  # refuses an impossible one
+        return Request(name, entry, size, chosen, seeds or list(range(entry.scales[size].seeds)), store)
+
+    def run(self, jobs: int) -> None:
+        """Whatever is not finished yet."""
+        runs = self.store.runs(self.cells, self.seeds)
+        open_runs = [run for run in runs if not run.folder.is_complete()]
+        facts = f"{self.entry.title}; runs: {len(runs)}, finished: {len(runs) - len(open_runs)}"
+        console.print(facts, highlight=False, soft_wrap=True)
+        if open_runs:
+            run_all(open_runs, jobs, overwrite=False, console=console)
+
+    def report(self) -> None:
+        """Print the tables and write them, with every cell of the entry that is finished."""
+        name, entry, scale, store = self.name, self.entry, self.scale, self.store
+        last = store.last(name, scale)
+        seeds = sorted({*self.seeds, *(last["seeds"] if last else ())})
+        result = ledger(name, entry, claims_of(name), cells_of(name, entry, scale), scale, seeds, store)
+        _print(ledger(name, entry, claims_of(name), self.cells, scale, seeds, store))
+        result.save(store)
+        write_text(store.table(name, scale, ".md"), markdown(result))
+        write_text(store.table(name, scale, ".csv"), csv_text(result))
+        print_facts(table=store.table(name, scale, ".md"), csv=store.table(name, scale, ".csv"))
+        if draw_entry(store.table(name, scale, ".png"), entry, self.cells, seeds, store):
+            print_facts(picture=store.table(name, scale, ".png"))
+
+
+def list_entries(store: Store) -> None:
+    """Every table and figure: what it needs, how long it would take here, what was found last."""
+    speed = speed_here(store)
+    for paper, citation in PAPERS.items():
+        console.print(f"\n[bold]{escape(citation)}[/]", highlight=False)
+        for name in names():
+            if name.startswith(f"{paper}/"):
+                entry = load_entry(name)
+                times = ", ".join(f"{scale} {_time(name, entry, scale, speed)}" for scale in get_args(ScaleName))
+                console.print(f"[bold]{name}[/]  {escape(entry.title.partition(', ')[2])}", highlight=False)
+                facts = f"needs {_needs(name, entry)}; takes {times}; {_state(name, store)}"
+                console.print(Padding(escape(facts), (0, 0, 0, 4)), style="dim", highlight=False)
+    console.print(
+        "\nTimes are orders of magnitude for one process on this machine. A dataset in brackets is not at hand. "
+        "fedfuse reproduce ENTRY --scale small runs one; --show prints its last result.",
+        highlight=False,
+    )
+
+
+def duration(seconds: float) -> str:
+    """A rough time in words."""
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds / length:.2g} {unit}" if seconds < 10 * length else f"{seconds / length:.0f} {unit}"
+    return f"{max(seconds, 1):.0f} s"
+
+
+def _scale(word: str) -> ScaleName:
+    for name in get_args(ScaleName):
+        if name == word:
+            return name  # type: ignore[no-any-return]
+    raise ConfigError(f"--scale: {unknown('scale', word, SCALES)}")
+
+
+def _choice(text: str) -> tuple[str, list[str]]:
+    axis, equals, labels = text.partition("=")
+    if not equals or not labels:
+        raise ConfigError(f"--cells {text}: write AXIS=LABEL,LABEL, for example method=FedAvg,FedDF")
+    return axis, [label.strip() for label in labels.split(",")]
+
+
+def _print(shown: Ledger) -> None:
+    title = f"{shown.title} (scale {shown.scale}, {shown.unit}, mean ± std)"
+    rows = table(*header(shown), title=title, numbers=NUMBERS)
+    for line in lines(shown):
+        rows.add_row(*line)
+    console.print(rows)
+    if shown.verdicts:
+        claims = table(*CLAIM_COLUMNS, title="What the paper says", numbers=CLAIM_COLUMNS[1:5])
+        for line in claim_lines(shown):
+            claims.add_row(f"[{ANSWER_STYLES[line[0]]}]{line[0]}[/]", *map(escape, line[1:]))
+        console.print(claims)
+
+
+def _time(name: str, entry: Entry, scale: ScaleName, speed: Speed) -> str:
+    try:
+        configs = [cell.config(0) for cell in cells_of(name, entry, scale)]
+    except ConfigError:
+        return "-"  # names a dataset or a network that this version does not have
+    return duration(entry.scales[scale].seeds * total(configs).seconds(speed))
+
+
+def _needs(name: str, entry: Entry) -> str:
+    sets = dict.fromkeys(
+        data["name"]
+        for cell in cells_of(name, entry, "paper")
+        for data in (cell.raw["data"], cell.raw.get("source", {}).get("data"))
+        if data
+    )
+    return ", ".join(one if one in CATALOGUE and is_at_hand(CATALOGUE[one]) else f"({one})" for one in sets)
+
+
+def _state(name: str, store: Store) -> str:
+    states = []
+    for scale in SCALES:
+        last = store.last(name, scale)
+        if last is not None:
+            finished = sum(len(row["values"]) == len(last["seeds"]) for row in last["rows"])
+            states.append(f"{scale} {finished}/{len(last['rows'])}")
+    return f"last result: {', '.join(states)} cells" if states else "not run yet"

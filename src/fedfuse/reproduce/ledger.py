@@ -1,0 +1,95 @@
+"""A table as printed and as measured: rows, claims, and what is still missing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from fedfuse.comparison import Spread
+from fedfuse.core.files import write_text
+from fedfuse.reproduce.cells import Cell
+from fedfuse.reproduce.claims import Claim, Verdict, judge
+from fedfuse.reproduce.entry import Entry, Labels, ScaleName
+from fedfuse.reproduce.numbers import Printed, printed
+from fedfuse.reproduce.store import Measured, Store
+
+
+@dataclass(frozen=True)
+class Row:
+    """One cell, theirs and ours."""
+
+    labels: Labels
+    printed: Printed | None
+    values: dict[int, Measured]
+    """By seed, of the finished runs."""
+
+    @property
+    def ours(self) -> Spread | None:
+        return Spread.of([measured.value for measured in self.values.values()]) if self.values else None
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether some seed never reached the target, so that the mean is a lower bound."""
+        return any(measured.is_bound for measured in self.values.values())
+
+    @property
+    def difference(self) -> float | None:
+        return self.ours.mean - self.printed.value if self.ours and self.printed else None
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """One entry at one scale."""
+
+    name: str
+    title: str
+    scale: ScaleName
+    unit: str
+    seeds: list[int]
+    rows: list[Row]
+    verdicts: list[Verdict]
+    notes: str
+
+    @property
+    def finished(self) -> int:
+        """Cells with all their seeds."""
+        return sum(len(row.values) == len(self.seeds) for row in self.rows)
+
+    def save(self, store: Store) -> None:
+        """The record that ``--show`` and other tools read."""
+        write_text(store.table(self.name, self.scale, ".json"), json.dumps(asdict(self), indent=2) + "\n")
+
+
+def ledger(
+    name: str,
+    entry: Entry,
+    claims: Sequence[Claim],
+    cells: Sequence[Cell],
+    scale: ScaleName,
+    seeds: list[int],
+    store: Store,
+) -> Ledger:
+    """Whatever is finished of these cells and seeds."""
+    rows = [_row(entry, cell, seeds, store) for cell in cells]
+    by_labels = {tuple(row.labels.items()): row for row in rows}
+    verdicts = [
+        _verdict(claim, by_labels[tuple(higher.items())], by_labels[tuple(lower.items())])
+        for claim in claims
+        for higher, lower in claim.pairs([cell.labels for cell in cells])
+    ]
+    units = {"rounds" if cell.reading.what == "rounds_to_target" else "%" for cell in cells}
+    return Ledger(name, entry.title, scale, " or ".join(sorted(units)), seeds, rows, verdicts, entry.notes)
+
+
+def _row(entry: Entry, cell: Cell, seeds: list[int], store: Store) -> Row:
+    measured = {seed: store.measure(cell, seed) for seed in seeds}
+    theirs = printed(cell.entry.split("/")[0], entry.printed, cell.labels) if entry.printed else None
+    return Row(cell.labels, theirs, {seed: value for seed, value in measured.items() if value is not None})
+
+
+def _verdict(claim: Claim, higher: Row, lower: Row) -> Verdict:
+    values = [{seed: measured.value for seed, measured in row.values.items()} for row in (higher, lower)]
+    interval, answer = judge(values[0], values[1], claim.by)
+    theirs = higher.printed.value - lower.printed.value if higher.printed and lower.printed else None
+    return Verdict(claim.says, higher.labels, lower.labels, theirs, interval, answer)

@@ -1,0 +1,109 @@
+"""A ledger as text: the cells of its tables, once for the terminal, Markdown and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+
+from fedfuse.reproduce.claims import Interval, Verdict
+from fedfuse.reproduce.ledger import Ledger, Row
+from fedfuse.reproduce.numbers import Printed
+
+NUMBERS = ("printed", "ours", "seeds", "difference")
+CLAIM_COLUMNS = ("verdict", "printed", "ours", "95 % interval", "seeds", "claim")
+Lines = list[tuple[str, ...]]
+
+
+def header(ledger: Ledger) -> tuple[str, ...]:
+    axes = tuple(ledger.rows[0].labels) if ledger.rows else ()
+    return (*axes, *NUMBERS)
+
+
+def lines(ledger: Ledger) -> Lines:
+    """One line per cell."""
+    return [_line(row) for row in ledger.rows]
+
+
+def claim_lines(ledger: Ledger) -> Lines:
+    """One line per claim and pair of cells."""
+    return [
+        (
+            verdict.answer,
+            _signed(verdict.printed),
+            _signed(verdict.ours.mean if verdict.ours else None),
+            _interval(verdict.ours),
+            str(verdict.ours.seeds if verdict.ours else 0),
+            f"{verdict.claim} ({_cells(verdict)})",
+        )
+        for verdict in ledger.verdicts
+    ]
+
+
+def markdown(ledger: Ledger) -> str:
+    """Both tables, ready for a report."""
+    scale = f"`{ledger.name}` at scale {ledger.scale}; numbers are in {ledger.unit}, mean ± std over seeds."
+    parts = [f"## {ledger.title}", scale, _markdown_table(header(ledger), lines(ledger))]
+    if ledger.verdicts:
+        parts.append(_markdown_table(CLAIM_COLUMNS, claim_lines(ledger)))
+    if ledger.notes:
+        parts.append(ledger.notes.strip())
+    return "\n\n".join(parts) + "\n"
+
+
+def csv_text(ledger: Ledger) -> str:
+    """One line per cell with plain numbers; an empty field is not printed or not measured."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    axes = tuple(ledger.rows[0].labels) if ledger.rows else ()
+    writer.writerow([*axes, "printed", "printed_std", "ours", "ours_std", "seeds", "difference", "lower_bound"])
+    for row in ledger.rows:
+        theirs = (row.printed.value, row.printed.std) if row.printed else (None, None)
+        ours = (row.ours.mean, row.ours.std) if row.ours else (None, None)
+        numbers = [*_plain(*theirs, *ours), len(row.values), *_plain(row.difference)]
+        writer.writerow([*row.labels.values(), *numbers, "yes" if row.is_bound else "no"])
+    return buffer.getvalue()
+
+
+def _markdown_table(columns: Sequence[str], rows: Lines) -> str:
+    escaped = [[cell.replace("|", "\\|") for cell in row] for row in (columns, *rows)]
+    rule = ["---"] * len(columns)
+    return "\n".join(f"| {' | '.join(row)} |" for row in (escaped[0], rule, *escaped[1:]))
+
+
+def _line(row: Row) -> tuple[str, ...]:
+    return (*row.labels.values(), _printed(row.printed), _ours(row), str(len(row.values)), _signed(row.difference))
+
+
+def _plain(*values: float | None) -> list[str]:
+    return ["" if value is None else f"{value:.6g}" for value in values]
+
+
+def _printed(printed: Printed | None) -> str:
+    if printed is None:
+        return "-"
+    return f"{printed.value:g}" if printed.std is None else f"{printed.value:g} ± {printed.std:g}"
+
+
+def _ours(row: Row) -> str:
+    if row.ours is None:
+        return "-"
+    deviation = f" ± {row.ours.std:.2f}" if len(row.values) > 1 else ""
+    return f"{'≥ ' if row.is_bound else ''}{row.ours.mean:.2f}{deviation}"
+
+
+def _signed(value: float | None) -> str:
+    return "-" if value is None else f"{value:+.2f}"
+
+
+def _interval(interval: Interval | None) -> str:
+    if interval is None or interval.low is None or interval.high is None:
+        return "-"
+    return f"{interval.low:+.2f} to {interval.high:+.2f}"
+
+
+def _cells(verdict: Verdict) -> str:
+    """What both cells have in common, then what sets them apart."""
+    both = list(zip(verdict.higher.values(), verdict.lower.values(), strict=True))
+    apart = [f"{one} / {other}" for one, other in both if one != other]
+    return ", ".join([*(one for one, other in both if one == other), *apart])

@@ -1,0 +1,77 @@
+"""``fedfuse reproduce``: the list, one table, and the sentences for what cannot be."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from fedfuse.cli.reproduction import duration
+from fedfuse.reproduce import names
+from tests.cli.test_cli import InProcess
+from tests.cli.test_cli import in_process as in_process
+
+pytestmark = pytest.mark.usefixtures("without_pictures")
+SMALLEST = ("reproduce", "feddf/table8", "--out", "out", "--cells", "method=FedAvg", "--cells", "local_scheme=SGD")
+
+
+def test_a_table_is_run_once_and_shown_again(in_process: InProcess, tmp_path: Path) -> None:
+    first = in_process(*SMALLEST)
+    assert first.returncode == 0
+    assert "runs: 1, finished: 0" in first.stdout
+    assert "72.73" in first.stdout
+    again = in_process(*SMALLEST, "--seeds", "0,1")
+    assert "runs: 2, finished: 1" in again.stdout
+    shown = in_process(*SMALLEST, "--show")
+    assert "runs:" not in shown.stdout
+    rows = list(csv.DictReader((tmp_path / "out" / "tables" / "feddf-table8-smoke.csv").open()))
+    assert [row["seeds"] for row in rows] == ["0", "0", "2", "0"]
+    record = json.loads((tmp_path / "out" / "tables" / "feddf-table8-smoke.json").read_text())
+    assert record["seeds"] == [0, 1]
+    assert (tmp_path / "out" / "tables" / "feddf-table8-smoke.md").read_text().startswith("## FedDF, table 8")
+
+
+def test_the_list_names_every_entry_with_its_needs_times_and_state(
+    in_process: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fedfuse.cli.reproduction.console.width", 300)
+    monkeypatch.setattr("fedfuse.cli.reproduction.names", lambda: ["feddf/figure3", "feddf/table8"])
+    in_process(*SMALLEST)
+    listed = in_process("reproduce", "--out", "out").stdout
+    assert "feddf/table8" in listed
+    assert "(ag_news)" in listed
+    assert "last result: smoke 1/4 cells" in listed
+    assert "not run yet" in listed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("feddf/table9",), "unknown table or figure 'feddf/table9'"),
+        (("feddf/table8", "--scale", "tiny"), "--scale: unknown scale 'tiny'"),
+        (("feddf/table8", "--cells", "method"), "--cells method: write AXIS=LABEL,LABEL"),
+        (("feddf/table8", "--cells", "method=FedX"), "--cells: unknown method 'FedX'"),
+        (("feddf/table8", "--seeds", "a"), "--seeds a: write whole numbers"),
+    ],
+)
+def test_mistakes_are_one_sentence_and_leave_nothing(
+    in_process: InProcess, tmp_path: Path, arguments: tuple[str, ...], sentence: str
+) -> None:
+    result = in_process("reproduce", *arguments)
+    assert result.returncode == 2
+    assert sentence in result.stderr
+    assert not (tmp_path / "reproduction").exists()
+
+
+def test_names_are_in_the_order_of_the_papers() -> None:
+    assert names()[:3] == ["feddf/table1", "feddf/table2", "feddf/table3"]
+    assert names().index("fedbe/table8") < names().index("fedbe/figure1")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0.2, "1 s"), (59, "59 s"), (90, "1.5 min"), (7200, "2 h"), (86400 * 40, "40 d")]
+)
+def test_durations(seconds: float, words: str) -> None:
+    assert duration(seconds) == words

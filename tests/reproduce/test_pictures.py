@@ -1,0 +1,34 @@
+"""One entry of every kind of picture, drawn from its runs at scale smoke."""
+
+from __future__ import annotations
+
+import pytest
+
+from fedfuse.reproduce import Store, cells_of, load_entry
+from fedfuse.reproduce.pictures import DRAWINGS, draw_entry
+from tests.report.samples import check_picture
+
+ENTRIES = {
+    "curves": "feddf/figure4",
+    "lines": "feddf/figure6-steps",
+    "partitions": "feddf/figure2-top",
+    "boundaries": "feddf/figure1",
+    "simplex": "fedbe/figure1",
+    "confidence": "fedbe/figure8",
+    "features": "fedgkd/figure2",
+    "latent": "thesis/figure3.2",
+}
+
+
+@pytest.mark.usefixtures("without_pictures")
+@pytest.mark.parametrize("kind", DRAWINGS)
+def test_every_kind_of_picture(kind, tmp_path) -> None:
+    name, store = ENTRIES[kind], Store(tmp_path)
+    entry = load_entry(name)
+    cells = [cell for cell in cells_of(name, entry, "smoke") if cell.labels.get("method") != "FedProx"]
+    assert entry.picture.kind == kind
+    assert not draw_entry(tmp_path / "picture.png", entry, cells, [0], store)
+    for run in store.runs(cells, [0]):
+        run.experiment.run(run.folder.path)
+    assert draw_entry(tmp_path / "picture.png", entry, cells, [0, 1], store)
+    check_picture(tmp_path / "picture.png", 400, 300)
