@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from fedfuse.config import ExperimentConfig
@@ -58,7 +59,12 @@ class Deployment:
         log = (self.folder / f"{name}.log").open("ab")
         arguments = [sys.executable, "-m", "fedfuse", "flower", *command]
         self.processes[name] = subprocess.Popen(
-            arguments, env=self.environment, cwd=self.folder, stdout=log, stderr=subprocess.STDOUT
+            arguments,
+            env=self.environment,
+            cwd=self.folder,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
         log.close()
 
@@ -66,6 +72,20 @@ class Deployment:
         superlink, state = f"127.0.0.1:{self.port}", str(self.folder / "nodes")
         options = ["--client", str(client), "--superlink", superlink, "--port", str(free_port()), "--state", state]
         self.start(f"node-{client}", "supernode", "--keys", str(keys or self.keys), *options)
+
+    def restart_node(self, client: int) -> None:
+        """Flower takes a node for connected until it missed two heartbeats, and refuses a second one meanwhile."""
+
+        def stays() -> bool:
+            self.start_node(client)
+            try:
+                self.processes[f"node-{client}"].wait(timeout=20)
+            except subprocess.TimeoutExpired:
+                return True
+            self.end(f"node-{client}")
+            return False
+
+        wait_until(stays)
 
     def flwr(self, *command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -97,18 +117,15 @@ class Deployment:
 
         wait_until(happened, lambda: (self.folder / "link.log").read_text()[-3000:])
 
-    def end(self, name: str, how: signal.Signals = signal.SIGKILL) -> None:
-        """Stop a process and the processes below it."""
-        process = self.processes.pop(name)
-        for pid in [process.pid, *below(process.pid)]:
-            send(pid, how)
-        process.wait(timeout=30)
+    def end(self, name: str) -> None:
+        """Kill a process and all that it started."""
+        self.send(name, signal.SIGKILL)
+        self.processes.pop(name).wait(timeout=30)
 
     def send(self, name: str, how: signal.Signals) -> None:
-        """A signal for a node and its workers."""
-        process = self.processes[name]
-        for pid in [process.pid, *below(process.pid)]:
-            send(pid, how)
+        """A signal for a process and all that it started, even if it is gone itself."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.processes[name].pid, how)
 
     def server_apps(self) -> list[int]:
         return [pid for pid in below(self.processes["link"].pid) if "flwr-serverapp" in command_of(pid)]
@@ -146,10 +163,3 @@ def command_of(pid: int) -> str:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
     except OSError:
         return ""
-
-
-def send(pid: int, how: signal.Signals) -> None:
-    try:
-        os.kill(pid, how)
-    except ProcessLookupError:
-        return
