@@ -39,6 +39,13 @@ class Cell:
         return validate({**self.raw, "name": name}, self.title)
 
 
+def datasets_of(config: ExperimentConfig) -> list[str]:
+    """The datasets that a run reads."""
+    reads_source = config.recipe.needs_source or config.federation.batch_norm == "reestimate"
+    other = [config.source.data.name] if reads_source and config.source.kind == "dataset" else []
+    return [config.data.name, *other]
+
+
 Wanted = Mapping[str, Sequence[str]]
 """For some axes, the labels that are asked for."""
 
