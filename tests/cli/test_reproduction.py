@@ -78,6 +78,12 @@ def test_a_dataset_that_cannot_be_had_is_refused_before_the_first_run(
     assert "leave out the cells that need it with --cells" in result.stderr
 
 
+def test_cells_that_are_possible_can_be_shown_beside_others_that_are_not(in_process: InProcess) -> None:
+    shown = in_process("reproduce", "fedgkd/table9", "--scale", "paper", "--show", "--cells", "dataset=CIFAR-10")
+    assert shown.returncode == 0
+    assert "69.22" in shown.stdout
+
+
 def test_ctrl_c_says_how_to_go_on(in_process: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_arguments: object, **_options: object) -> None:
         raise KeyboardInterrupt

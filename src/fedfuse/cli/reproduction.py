@@ -18,9 +18,20 @@ from fedfuse.core.files import write_text
 from fedfuse.data import CATALOGUE
 from fedfuse.data.hub_files import offline
 from fedfuse.data.lookup import how_to_get, is_at_hand
-from fedfuse.reproduce import PAPERS, SCALES, Cell, Entry, Ledger, ScaleName, Store
-
-from fedfuse.reproduce import cells_of, claims_of, ledger, load_entry, names  # isort: skip
+from fedfuse.reproduce import (
+    PAPERS,
+    SCALES,
+    Cell,
+    Entry,
+    Ledger,
+    ScaleName,
+    Store,
+    cells_of,
+    claims_of,
+    ledger,
+    load_entry,
+    names,
+)
 from fedfuse.reproduce.cells import datasets_of
 from fedfuse.reproduce.cost import Speed, speed_here, total
 from fedfuse.reproduce.output import CLAIM_COLUMNS, NUMBERS, claim_lines, csv_text, header, lines, markdown
@@ -64,7 +75,8 @@ class Request:
         name, entry, scale, store = self.name, self.entry, self.scale, self.store
         last = store.last(name, scale)
         seeds = sorted({*self.seeds, *(last["seeds"] if last else ())})
-        result = ledger(name, entry, claims_of(name), cells_of(name, entry, scale), scale, seeds, store)
+        everything = [cell for cell in cells_of(name, entry, scale) if cell.is_possible]
+        result = ledger(name, entry, claims_of(name), everything, scale, seeds, store)
         _print(ledger(name, entry, claims_of(name), self.cells, scale, seeds, store))
         result.save(store)
         write_text(store.table(name, scale, ".md"), markdown(result))
@@ -137,11 +149,10 @@ def _print(shown: Ledger) -> None:
 
 
 def _time(name: str, entry: Entry, scale: ScaleName, speed: Speed) -> str:
-    try:
-        configs = [cell.config(0) for cell in cells_of(name, entry, scale)]
-    except ConfigError:
-        return "-"  # names a dataset or a network that this version does not have
-    return duration(entry.scales[scale].seeds * total(configs).seconds(speed))
+    cells = cells_of(name, entry, scale)
+    if not all(cell.is_possible for cell in cells):
+        return "-"
+    return duration(entry.scales[scale].seeds * total([cell.config(0) for cell in cells]).seconds(speed))
 
 
 def _needs(name: str, entry: Entry) -> str:

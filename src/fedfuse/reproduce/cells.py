@@ -33,6 +33,14 @@ class Cell:
         """The experiment with this seed. Its name says who asked for it; its content decides which run it is."""
         return self._validated.model_copy(update={"seed": seed})
 
+    @property
+    def is_possible(self) -> bool:
+        """Whether this version has the datasets and networks that the cell names."""
+        try:
+            return bool(self._validated)
+        except ConfigError:
+            return False
+
     @cached_property
     def _validated(self) -> ExperimentConfig:
         name = re.sub(r"[^A-Za-z0-9.]+", "-", self.title).strip("-.")
