@@ -65,6 +65,35 @@ def test_mistakes_are_one_sentence_and_leave_nothing(
     assert not (tmp_path / "reproduction").exists()
 
 
+def test_a_dataset_that_cannot_be_had_is_refused_before_the_first_run(
+    in_process: InProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setenv("FEDFUSE_DATA", str(tmp_path))
+    monkeypatch.setattr("fedfuse.cli.reproduction.run_all", pytest.fail)
+    result = in_process("reproduce", "feddf/table8", "--scale", "paper")
+    assert result.returncode == 2
+    assert "CIFAR-10" in result.stderr
+    assert "leave out the cells that need it with --cells" in result.stderr
+
+
+def test_cells_that_are_possible_can_be_shown_beside_others_that_are_not(in_process: InProcess) -> None:
+    shown = in_process("reproduce", "fedgkd/table9", "--scale", "paper", "--show", "--cells", "dataset=CIFAR-10")
+    assert shown.returncode == 0
+    assert "69.22" in shown.stdout
+
+
+def test_ctrl_c_says_how_to_go_on(in_process: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_arguments: object, **_options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fedfuse.cli.reproduction.run_all", interrupted)
+    result = in_process(*SMALLEST)
+    assert result.returncode == 2
+    assert result.stderr == "fedfuse: interrupted; finished rounds are kept, go on with: the same command\n"
+
+
 def test_names_are_in_the_order_of_the_papers() -> None:
     assert names()[:3] == ["feddf/table1", "feddf/table2", "feddf/table3"]
     assert names().index("fedbe/table8") < names().index("fedbe/figure1")

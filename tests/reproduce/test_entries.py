@@ -58,6 +58,26 @@ def test_every_printed_number_has_one_cell(name: str) -> None:
     assert {id(row) for row in found} == {id(row) for row in everything}
 
 
+@pytest.mark.parametrize("name", [name for name in names() if load_entry(name).printed])
+def test_scale_paper_has_the_setting_that_is_printed_beside_each_number(name: str) -> None:
+    entry = load_entry(name)
+    for cell in cells_of(name, entry, "paper"):
+        if cell.labels.get("method") == "FedMA" or not is_buildable(cell):
+            continue  # one of FedMA's printed rounds is nine of ours, five epochs each
+        config = cell.config(0)
+        ours = {
+            "n_clients": config.partition.clients,
+            "C": config.federation.participation,
+            "clients_per_round": config.federation.clients_per_round,
+            "local_epochs": config.training.epochs,
+            "rounds": config.federation.rounds,
+            "batch": config.training.batch_size,
+            "alpha": getattr(config.partition, "alpha", None),
+        }
+        (row,) = matching(name.split("/")[0], entry.printed, cell.labels)
+        assert {key: value for key, value in row.items() if key in ours} == {k: v for k, v in ours.items() if k in row}
+
+
 @pytest.mark.parametrize("name", names())
 def test_claims_are_true_in_print(name: str, tmp_path: Path) -> None:
     entry, claims = load_entry(name), claims_of(name)

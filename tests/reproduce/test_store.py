@@ -124,5 +124,11 @@ def test_readings(reading, value) -> None:
     assert read(Reading(**reading), SUMMARY, ROUNDS) == Measured(pytest.approx(value))
 
 
+def test_a_round_that_was_not_measured_gives_way_to_the_next_one() -> None:
+    unmeasured = RoundRecord(2, (), (), (), 0, 0, None, None, {"a": PrototypeRecord(), "b": PrototypeRecord()}, 0)
+    rounds = [ROUNDS[0], unmeasured, *ROUNDS[2:]]
+    assert read(Reading(at=0.5), SUMMARY, rounds) == Measured(pytest.approx(60))
+
+
 def test_a_target_that_was_not_reached_counts_with_the_rounds_as_a_lower_bound() -> None:
     assert read(Reading(what="rounds_to_target", model="a"), SUMMARY, ROUNDS) == Measured(4, is_bound=True)

@@ -12,13 +12,27 @@ from rich.padding import Padding
 from fedfuse.cli.batch import run_all
 from fedfuse.cli.console import console, print_facts
 from fedfuse.cli.tables import table
-from fedfuse.core.errors import ConfigError, unknown
+from fedfuse.config import ExperimentConfig
+from fedfuse.core.errors import ConfigError, DataError, unknown
 from fedfuse.core.files import write_text
 from fedfuse.data import CATALOGUE
-from fedfuse.data.lookup import is_at_hand
-from fedfuse.reproduce import PAPERS, SCALES, Cell, Entry, Ledger, ScaleName, Store
-
-from fedfuse.reproduce import cells_of, claims_of, ledger, load_entry, names  # isort: skip
+from fedfuse.data.hub_files import offline
+from fedfuse.data.lookup import how_to_get, is_at_hand
+from fedfuse.reproduce import (
+    PAPERS,
+    SCALES,
+    Cell,
+    Entry,
+    Ledger,
+    ScaleName,
+    Store,
+    cells_of,
+    claims_of,
+    ledger,
+    load_entry,
+    names,
+)
+from fedfuse.reproduce.cells import datasets_of
 from fedfuse.reproduce.cost import Speed, speed_here, total
 from fedfuse.reproduce.output import CLAIM_COLUMNS, NUMBERS, claim_lines, csv_text, header, lines, markdown
 from fedfuse.reproduce.pictures import draw_entry
@@ -53,6 +67,7 @@ class Request:
         facts = f"{self.entry.title}; runs: {len(runs)}, finished: {len(runs) - len(open_runs)}"
         console.print(facts, highlight=False, soft_wrap=True)
         if open_runs:
+            _check_data([run.experiment.config for run in open_runs])
             run_all(open_runs, jobs, overwrite=False, console=console)
 
     def report(self) -> None:
@@ -60,7 +75,8 @@ class Request:
         name, entry, scale, store = self.name, self.entry, self.scale, self.store
         last = store.last(name, scale)
         seeds = sorted({*self.seeds, *(last["seeds"] if last else ())})
-        result = ledger(name, entry, claims_of(name), cells_of(name, entry, scale), scale, seeds, store)
+        everything = [cell for cell in cells_of(name, entry, scale) if cell.is_possible]
+        result = ledger(name, entry, claims_of(name), everything, scale, seeds, store)
         _print(ledger(name, entry, claims_of(name), self.cells, scale, seeds, store))
         result.save(store)
         write_text(store.table(name, scale, ".md"), markdown(result))
@@ -97,6 +113,14 @@ def duration(seconds: float) -> str:
     return f"{max(seconds, 1):.0f} s"
 
 
+def _check_data(configs: Sequence[ExperimentConfig]) -> None:
+    """Refuse now what would fail hours later: a dataset that is neither here nor to be fetched."""
+    for name in dict.fromkeys(name for config in configs for name in datasets_of(config)):
+        card = CATALOGUE.get(name)
+        if card and not is_at_hand(card) and (card.hub is None or offline()):
+            raise DataError(f"{how_to_get(card)}; or leave out the cells that need it with --cells")
+
+
 def _scale(word: str) -> ScaleName:
     for name in get_args(ScaleName):
         if name == word:
@@ -125,11 +149,10 @@ def _print(shown: Ledger) -> None:
 
 
 def _time(name: str, entry: Entry, scale: ScaleName, speed: Speed) -> str:
-    try:
-        configs = [cell.config(0) for cell in cells_of(name, entry, scale)]
-    except ConfigError:
-        return "-"  # names a dataset or a network that this version does not have
-    return duration(entry.scales[scale].seeds * total(configs).seconds(speed))
+    cells = cells_of(name, entry, scale)
+    if not all(cell.is_possible for cell in cells):
+        return "-"
+    return duration(entry.scales[scale].seeds * total([cell.config(0) for cell in cells]).seconds(speed))
 
 
 def _needs(name: str, entry: Entry) -> str:

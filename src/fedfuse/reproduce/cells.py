@@ -33,10 +33,25 @@ class Cell:
         """The experiment with this seed. Its name says who asked for it; its content decides which run it is."""
         return self._validated.model_copy(update={"seed": seed})
 
+    @property
+    def is_possible(self) -> bool:
+        """Whether this version has the datasets and networks that the cell names."""
+        try:
+            return bool(self._validated)
+        except ConfigError:
+            return False
+
     @cached_property
     def _validated(self) -> ExperimentConfig:
         name = re.sub(r"[^A-Za-z0-9.]+", "-", self.title).strip("-.")
         return validate({**self.raw, "name": name}, self.title)
+
+
+def datasets_of(config: ExperimentConfig) -> list[str]:
+    """The datasets that a run reads."""
+    reads_source = config.recipe.needs_source or config.federation.batch_norm == "reestimate"
+    other = [config.source.data.name] if reads_source and config.source.kind == "dataset" else []
+    return [config.data.name, *other]
 
 
 Wanted = Mapping[str, Sequence[str]]

@@ -42,7 +42,7 @@ class Reading(Settings):
         "ensemble, of the clients' own models on average; or the rounds until evaluation.target_accuracy",
     )
     at: float | None = Field(
-        None, gt=0, le=1, description="not after the last round, but after this share of the rounds"
+        None, gt=0, le=1, description="not after the last round, but in the first measured one after this share of them"
     )
     model: str | None = Field(None, description="whose accuracy; without it, the last one of the experiment's models")
 

@@ -84,7 +84,8 @@ def read(reading: Reading, summary: dict[str, Any], rounds: list[RoundRecord]) -
     if reading.what == "best":
         return _percent(own["accuracy_best"])
     number = max(1, round((reading.at or 1) * len(rounds)))
-    record = rounds[number - 1]
+    # The first measured round from there on; the last round always is measured.
+    record = next(record for record in rounds[number - 1 :] if record.prototypes[model].accuracy is not None)
     if reading.what == "ensemble":
         return _percent(record.ensemble_accuracy)
     if reading.what == "clients":
