@@ -143,6 +143,12 @@ def test_resume_with_another_config_names_the_key(finished: tuple[Path, str]) ->
     assert "training.batch_size is 32 there and 16 here" in only_sentence(result)
 
 
+def test_method_and_seed_are_shortcuts(tmp_path: Path, in_process: InProcess) -> None:
+    done = in_process("run", "digits", "--method", "fedprox", "--seed", "7", *settings(*QUICK), "--quiet")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "runs" / "digits-fedprox-seed7" / "summary.json").is_file()
+
+
 def test_compare_tells_methods_apart(tmp_path: Path) -> None:
     arguments = ("compare", "digits", "--methods", "fedavg,feddf", "--seeds", "0,1", *settings(*QUICK), "--out", "both")
     result = fedfuse_cli(tmp_path, *arguments)

@@ -56,6 +56,8 @@ def _options(version: Annotated[bool, typer.Option("--version", help="print the 
 @app.command()
 def run(
     experiment: Annotated[str, typer.Argument(metavar="FILE_OR_PRESET", help="YAML file, preset or run folder")],
+    method: Annotated[str | None, typer.Option(metavar="NAME", help="the method (default: the file's own)")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="the seed (default: the file's own)")] = None,
     assignments: Assignments = None,
     resume: Annotated[bool, typer.Option("--resume", help="go on with an interrupted run")] = False,
     out: Annotated[Path | None, typer.Option(help="run folder (default: runs/NAME-METHOD-seedN)")] = None,
@@ -71,7 +73,8 @@ def run(
     from fedfuse.data import PartitionReport
     from fedfuse.experiment import Experiment
 
-    loaded = Experiment.load(experiment, [*_engine(engine, workers, address), *(assignments or ())])
+    shortcuts = [f"{key}={value}" for key, value in (("method", method), ("seed", seed)) if value is not None]
+    loaded = Experiment.load(experiment, [*shortcuts, *_engine(engine, workers, address), *(assignments or ())])
     folder = _run_folder(experiment, out, resume) or loaded.default_folder
     config = loaded.config
     with RunProgress(Console(quiet=quiet)) as progress:
