@@ -13,7 +13,7 @@ from fedfuse.cli.batch import run_all
 from fedfuse.cli.console import console, print_facts
 from fedfuse.cli.tables import table
 from fedfuse.config import ExperimentConfig
-from fedfuse.core.errors import ConfigError, DataError, unknown
+from fedfuse.core.errors import ConfigError, DataError, MissingExtraError, unknown
 from fedfuse.core.files import write_text
 from fedfuse.data import CATALOGUE
 from fedfuse.data.hub_files import offline
@@ -152,7 +152,11 @@ def _time(name: str, entry: Entry, scale: ScaleName, speed: Speed) -> str:
     cells = cells_of(name, entry, scale)
     if not all(cell.is_possible for cell in cells):
         return "-"
-    return duration(entry.scales[scale].seeds * total([cell.config(0) for cell in cells]).seconds(speed))
+    try:
+        work = total([cell.config(0) for cell in cells])
+    except MissingExtraError:  # of a model that cannot be counted without it
+        return "-"
+    return duration(entry.scales[scale].seeds * work.seconds(speed))
 
 
 def _needs(name: str, entry: Entry) -> str:

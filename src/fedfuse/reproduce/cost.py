@@ -23,7 +23,9 @@ from torch.utils.flop_counter import FlopCounterMode
 from fedfuse.config import ExperimentConfig
 from fedfuse.core.files import write_text
 from fedfuse.core.randomness import Key
+from fedfuse.core.text import TextShape
 from fedfuse.data import CATALOGUE, DataSettings
+from fedfuse.data.tokens import VOCABULARY, TextSettings
 from fedfuse.data.toys import EXAMPLES
 from fedfuse.fusion import EnsembleDistillation, PredictionDistillation
 from fedfuse.models import Architecture, Mlp, ResNet, create
@@ -103,19 +105,30 @@ def total(configs: Sequence[ExperimentConfig]) -> Work:
     return Work(sum(work.operations for work in works), sum(work.steps for work in works))
 
 
-@lru_cache(maxsize=256)
 def forward_operations(architecture: Architecture, shape: tuple[int, ...], classes: int) -> float:
     """Floating-point operations of one input's way through a network, counted without computing any."""
+    return _counted(type(architecture), architecture.model_dump_json(), shape, classes)
+
+
+@lru_cache(maxsize=256)
+def _counted(kind: type[Architecture], settings: str, shape: tuple[int, ...], classes: int) -> float:
     with torch.device("meta"), FlopCounterMode(display=False) as counter:
-        model = create(architecture, shape, classes, Key(0))
-        model.eval()(torch.empty(1, *shape))
+        model = create(kind.model_validate_json(settings), shape, classes, Key(0))
+        if isinstance(shape, TextShape):
+            probe = torch.ones(1, shape.length, dtype=torch.long)
+        else:
+            probe = torch.empty(1, *shape)
+        model.eval()(probe)
     return float(counter.get_total_flops())
 
 
 def _data(settings: DataSettings) -> tuple[int, tuple[int, ...], int]:
     """Training examples of the clients, the shape of an input, and classes."""
     card, examples = CATALOGUE[settings.name], _size(settings)
-    shape = card.shape
+    shape: tuple[int, ...] = card.shape
+    if card.is_text:
+        text = settings.text or TextSettings()
+        shape = TextShape(text.max_length, text.vocabulary or VOCABULARY)
     if settings.resize is not None and len(shape) == 3:
         shape = (settings.channels or shape[0], settings.resize, settings.resize)
     kept = examples - _count(settings.public, examples) - _count(settings.validation, examples)
