@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from fedfuse.engines.ray import RayEngine, RayEngineSettings
@@ -35,6 +37,9 @@ def test_a_machine_is_lost_in_the_middle_of_a_round(cluster, tmp_path):
         everyone.lay(victim, "machine")
         assert result(here, engine=engine) == result(here)
         assert (1, victim) in {(event["round"], event["client"]) for event in heard.of("client_retried")}
+        until = time.monotonic() + 60
+        while engine._room() != 1 and time.monotonic() < until:  # Ray takes its time to notice
+            time.sleep(0.5)
         assert engine._room() == 1
     finally:
         engine.close()
