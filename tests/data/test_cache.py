@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import warnings
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import torch
 from fedfuse.data import cache
 from fedfuse.data.cache import cache_folder, cached
 from fedfuse.data.readers import Contents, Reading
+from fedfuse.data.tokens import TextSettings, tokenizer_of
 
 from .samples import random_images
 
@@ -51,6 +53,23 @@ def test_a_changed_file_or_option_is_read_again(source: Path) -> None:
     assert reader.calls == 2
     source.write_bytes(b"changed")
     cached([source], Reading(), reader)
+    assert reader.calls == 3
+
+
+def test_texts_are_recognised_by_content_and_tokenizer(tmp_path: Path) -> None:
+    reader, words = Reader(), Reading(tokenizer=tokenizer_of(TextSettings()))
+    first, moved = tmp_path / "texts.csv", tmp_path / "moved.csv"
+    first.write_text("a,b")
+    moved.write_text("a,b")
+    cached([first], words, reader)
+    cached([moved], words, reader)
+    assert reader.calls == 1
+    cached([moved], Reading(tokenizer=tokenizer_of(TextSettings(max_length=9))), reader)
+    assert reader.calls == 2
+    state = first.stat()
+    first.write_text("a,c")
+    os.utime(first, ns=(state.st_atime_ns, state.st_mtime_ns))  # same size, same time, other content
+    cached([first], words, reader)
     assert reader.calls == 3
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from fedfuse.core.files import write_atomically, write_text
 from fedfuse.data.readers.contents import Array, Contents, Reading
 
+TABLES = (".parquet", ".csv", ".jsonl", ".txt", ".npz")
 FORMAT = 2
 """Raised whenever the decoded arrays of the same file would differ from those of an older version."""
 
@@ -43,8 +44,16 @@ def cache_folder() -> Path:
 
 
 def _address(sources: Sequence[Path], reading: Reading, classes: Sequence[str]) -> str:
-    states = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in sources]
+    states = [_state(path, reading) for path in sources]
     return hashlib.sha256(repr((FORMAT, states, reading, tuple(classes))).encode()).hexdigest()
+
+
+def _state(path: Path, reading: Reading) -> object:
+    """What a file is recognised by: tables that may hold texts by their content, images by place, size and time."""
+    if reading.tokenizer is not None and path.suffix in TABLES:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    return str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns
 
 
 def _load(folder: Path) -> Contents | None:
