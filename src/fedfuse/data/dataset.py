@@ -46,6 +46,10 @@ class Examples:
         owners = None if self.owners is None else self.owners.select(where)
         return Examples(self.inputs[where], self.labels[where], owners)
 
+    def label_counts(self, classes: int) -> Tensor:
+        """How many examples there are of each class, as floats, because that is how they travel."""
+        return torch.bincount(self.labels, minlength=classes).float()
+
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of one input."""

@@ -83,8 +83,9 @@ class Exchange(MethodPart):
         """The client: the weights it starts from."""
         return task.weights
 
-    def study(self, party: Party) -> None:
-        """The client: learn from what the server sent, before training on its own examples."""
+    def study(self, party: Party) -> bool:  # noqa: ARG002
+        """The client: learn from what the server sent, before training on its own examples; whether there was any."""
+        return False
 
     def companion(self, party: Party) -> Callable[[], Tensor] | None:  # noqa: ARG002
         """The client: a further loss at every step of its training, if what the server sent has one."""

@@ -84,8 +84,7 @@ class LayerByLayer(Exchange):
         layer = _weights(trained.weights, _names(links[stage]))
         if stage < len(links) - 1:
             return Answer(layer, state={f"{OWN}{name}": tensor.clone() for name, tensor in trained.weights.items()})
-        counts = torch.bincount(trained.examples.labels, minlength=trained.bank.classes).float()
-        return Answer(layer, {COUNTS: counts})
+        return Answer(layer, {COUNTS: trained.examples.label_counts(trained.bank.classes)})
 
     def due(self, view: ServerView, task: Task) -> Layout:
         stage, links = _stage(view.round, view.bank), _links(view.bank, task.prototype)

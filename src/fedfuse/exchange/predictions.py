@@ -66,9 +66,11 @@ class Predictions(KeptModel, ScoredExchange):
         whole = self.weighting.scored(source)
         return whole if self.inputs is None else whole.part(self._rows(len(whole), common, number))
 
-    def study(self, party: Party) -> None:
-        if self.digest is not None and self.digest.when == "before" and CONSENSUS in party.task.extras:
-            self.digest.study(party, *self._lesson(party))
+    def study(self, party: Party) -> bool:
+        if self.digest is None or self.digest.when != "before" or CONSENSUS not in party.task.extras:
+            return False
+        self.digest.study(party, *self._lesson(party))
+        return True
 
     def companion(self, party: Party) -> Callable[[], Tensor] | None:
         if self.digest is not None and self.digest.when == "along" and CONSENSUS in party.task.extras:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from typing import Literal
 
 import torch
@@ -18,7 +20,7 @@ from fedfuse.core.weights import Weights
 from fedfuse.fusion.base import Fused
 from fedfuse.fusion.swa import RunningAverage, Swa
 from fedfuse.models import Classifier
-from fedfuse.runtime.batches import slices
+from fedfuse.runtime.batches import endless_batches, slices
 from fedfuse.runtime.evaluate import Evaluator
 from fedfuse.runtime.optimizers import Adam, AnyOptimizer
 from fedfuse.runtime.source import Source
@@ -130,6 +132,12 @@ def teach(view: ServerView, distiller: Distiller, begin: Mapping[str, Weights], 
         report[prototype] = distiller.distil(student, lessons, school).report()
         weights[prototype] = Weights.of(student, start.layout)
     return Fused(weights, report)
+
+
+def lessons_from(source: Source, answers: Tensor, distiller: Distiller, key: Key) -> list[Lesson]:
+    """A distillation's whole plan of mini-batches, from a table of answers about the source."""
+    batches = endless_batches(len(source), distiller.batch_size, key.child("batches"), source.lengths)
+    return [partial(remembered, source, answers, where) for where in islice(batches, distiller.budget(len(source)))]
 
 
 def remembered(source: Source, answers: Tensor, where: Tensor) -> tuple[Tensor, Tensor]:

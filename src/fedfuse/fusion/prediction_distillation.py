@@ -8,8 +8,6 @@ The server never sees a client's weights. Every prototype gets a student, also o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
-from itertools import islice
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -17,8 +15,7 @@ from pydantic import Field
 from fedfuse.core.messages import Update
 from fedfuse.core.weights import Weights
 from fedfuse.fusion.base import Fuse, Fused, Reads
-from fedfuse.fusion.distiller import Distiller, Lesson, remembered, teach
-from fedfuse.runtime.batches import endless_batches
+from fedfuse.fusion.distiller import Distiller, lessons_from, teach
 from fedfuse.runtime.view import ServerView
 
 
@@ -34,10 +31,7 @@ class PredictionDistillation(Fuse):
         assert view.source is not None, "checked before round 1"
         assert view.answers is not None, "checked when the recipe was made"
         target = view.answers.log_probabilities.to(view.bank.compute.device)
-        order = view.key.child("batches")
-        batches = endless_batches(len(view.source), self.distiller.batch_size, order, view.source.lengths)
-        plan = islice(batches, self.distiller.budget(len(view.source)))
-        lessons: list[Lesson] = [partial(remembered, view.source, target, where) for where in plan]
+        lessons = lessons_from(view.source, target, self.distiller, view.key)
         return teach(view, self.distiller, self._begin(view), lessons)
 
     def _begin(self, view: ServerView) -> Mapping[str, Weights]:

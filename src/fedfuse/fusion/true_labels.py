@@ -6,8 +6,6 @@ A bound to compare with, not a method: it reads labels that the server is taken 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
-from itertools import islice
 from typing import ClassVar, Literal
 
 import torch.nn.functional as F
@@ -17,9 +15,8 @@ from fedfuse.core.messages import Update
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.fusion.base import Fuse, Fused, Reads
-from fedfuse.fusion.distiller import Distiller, Lesson, remembered, teach
+from fedfuse.fusion.distiller import Distiller, Lesson, lessons_from, teach
 from fedfuse.runtime.bank import ModelBank
-from fedfuse.runtime.batches import endless_batches
 from fedfuse.runtime.source import Source
 from fedfuse.runtime.view import ServerView
 
@@ -47,6 +44,4 @@ def label_lessons(source: Source, distiller: Distiller, bank: ModelBank, key: Ke
     """Mini-batches of inputs with certainty about their true class."""
     assert source.labels is not None, "checked before round 1"
     target = F.one_hot(source.labels, bank.classes).float().clamp_min(1e-12).log().to(bank.compute.device)
-    batches = endless_batches(len(source), distiller.batch_size, key.child("batches"), source.lengths)
-    plan = islice(batches, distiller.budget(len(source)))
-    return [partial(remembered, source, target, where) for where in plan]
+    return lessons_from(source, target, distiller, key)

@@ -57,8 +57,7 @@ class Clients:
         key = self.key.child("round", task.round, "client", task.client)
         exam = self.exam if EXAM in task.asks else None
         party = Party(task, model, examples, self.transform, self.bank, self.source, exam, state, key, self.key)
-        self.exchange.study(party)
-        began = Weights.of(model, begin.layout)
+        began = Weights.of(model, begin.layout) if self.exchange.study(party) else begin
         rate = self.training.rate(task.round, self.rounds)
         visit = Visit(task, model, examples, self.training, rate, state, self.bank, key)
         hooks = self.objective.begin(visit)

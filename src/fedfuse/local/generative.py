@@ -134,8 +134,7 @@ class _GenerativeHooks(Hooks):
         return self.lesson.loss(batch.labels, logits) if self.lesson else None
 
     def extras(self) -> Tensors:
-        counts = torch.bincount(self.visit.examples.labels, minlength=self.visit.bank.classes)
-        return {COUNTS: counts.float()}
+        return {COUNTS: self.visit.examples.label_counts(self.visit.bank.classes)}
 
 
 class _Lesson:

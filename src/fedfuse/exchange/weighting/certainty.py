@@ -24,9 +24,8 @@ from fedfuse.core.messages import Tensors, Update
 from fedfuse.core.weights import Weights
 from fedfuse.exchange.base import Party, Shapes
 from fedfuse.exchange.weighting.base import Weighting
-from fedfuse.runtime.batches import slices
-from fedfuse.runtime.evaluate import evaluation_mode
-from fedfuse.runtime.source import PREDICTION_BATCH, Source
+from fedfuse.runtime.predict import features_on
+from fedfuse.runtime.source import Source
 
 SCORES, EXTRACTOR = "certainty_scores", "extractor"
 DIRECTION, SCALE = "direction", "scale"
@@ -103,11 +102,7 @@ def fit(features: Tensor, signs: Tensor, regularisation: float) -> Tensor:
     return direction
 
 
-@torch.no_grad()
 def _features(extractor: Tensor, party: Party, source: Source) -> Tensor:
     prototype = party.task.prototype
     model = party.bank.lend(prototype, Weights(extractor, party.bank.layout(prototype)), role=EXTRACTOR)
-    where = source.all_indices()
-    with evaluation_mode(model):
-        batches = [model.features(source.inputs(where[rows])) for rows in slices(len(source), PREDICTION_BATCH)]
-    return torch.cat(batches).cpu().double()
+    return features_on(source, model).double()

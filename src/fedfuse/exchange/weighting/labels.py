@@ -22,7 +22,7 @@ class ByLabels(Weighting):
     kind: Literal["labels"] = "labels"
 
     def testify(self, learnt: Tensors, party: Party, source: Source) -> Tensors:  # noqa: ARG002
-        return {COUNTS: torch.bincount(party.examples.labels, minlength=party.bank.classes).float()}
+        return {COUNTS: party.examples.label_counts(party.bank.classes)}
 
     def reply(self, inputs: int, classes: int) -> Shapes:  # noqa: ARG002
         return {COUNTS: (classes,)}
