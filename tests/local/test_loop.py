@@ -58,6 +58,20 @@ def test_sgd_is_the_hand_written_loop_bit_for_bit():
     assert abs(trained.loss - sum(losses) / len(losses)) < 1e-6
 
 
+def test_without_shuffling_every_epoch_has_the_order_of_the_examples():
+    training = TrainingSettings(epochs=3, batch_size=4, shuffle=False, optimizer=Sgd(learning_rate=0.1))
+    visit = visit_of(training, count=12)
+    model = make_bank(norm=TinyNorm()).lend("norm", visit.task.weights).train()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, fused=True)
+    for _ in range(3):
+        for inputs, labels in zip(visit.examples.inputs.split(4), visit.examples.labels.split(4), strict=True):
+            optimizer.zero_grad()
+            F.cross_entropy(model(inputs), labels).backward()
+            optimizer.step()
+    train(visit, Hooks(), AS_IT_IS, CPU)
+    assert Weights.of(visit.model).equals(Weights.of(model))
+
+
 def test_adam_is_the_hand_written_loop_bit_for_bit():
     visit = visit_of(TrainingSettings(epochs=2, batch_size=8, optimizer=Adam(learning_rate=0.01)))
     expected, _ = by_hand(visit, lambda p: torch.optim.Adam(p, lr=0.01, fused=True))

@@ -37,7 +37,7 @@ def train(
     with visit.key.child("dropout").default_generator():
         for epoch in range(training.epochs_of(visit.key)):
             views = visit.key.child("augment", epoch).torch()
-            order = visit.key.child("batches", epoch)
+            order = visit.key.child("batches", epoch) if training.shuffle else None
             for where in epoch_batches(len(examples), training.batch_size, order, examples.lengths):
                 batch = Batch(*feed.batch(where, views))
                 features = model.features(batch.inputs)

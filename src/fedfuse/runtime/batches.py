@@ -21,8 +21,11 @@ WINDOW = 50
 """Batches among which texts of similar length are looked for."""
 
 
-def epoch_batches(size: int, batch_size: int, key: Key, lengths: Tensor | None = None) -> list[Tensor]:
-    """Cut one permutation of ``range(size)`` into batches; ``lengths`` are those of texts."""
+def epoch_batches(size: int, batch_size: int, key: Key | None, lengths: Tensor | None = None) -> list[Tensor]:
+    """Cut one permutation of ``range(size)``, or without a key the range itself, into batches; lengths of texts."""
+    if key is None:
+        order = torch.arange(size)
+        return [order[where] for where in slices(size, batch_size)]
     random = key.torch()
     order = torch.randperm(size, generator=random)
     if lengths is None:
