@@ -24,7 +24,9 @@ class TrainingSettings(Settings):
 
     epochs: int = Field(1, ge=1, description="passes over the client's own examples per round (E of the papers)")
     batch_size: int = Field(64, ge=1)
-    shuffle: bool = Field(True, description="a new order in every epoch; false: always the client's own, as FedED's code")
+    shuffle: bool = Field(
+        True, description="a new order in every epoch; false: always the client's own, as FedED's code"
+    )
     optimizer: AnyOptimizer = Field(default_factory=Sgd)
     decay: tuple[Decay, ...] = Field((), description="steps down of the rate across rounds; FedBE: .1 at .3 and at .6")
     clip_norm: float | None = Field(None, gt=0, description="bound on the gradient norm; FedGKD's code used 10")
