@@ -72,6 +72,28 @@ def test_without_shuffling_every_epoch_has_the_order_of_the_examples():
     assert Weights.of(visit.model).equals(Weights.of(model))
 
 
+def test_the_rate_decays_step_by_step_and_starts_anew_in_the_next_visit():
+    training = TrainingSettings(epochs=2, batch_size=4, step_decay=0.5, optimizer=Sgd(learning_rate=0.1))
+    visit = visit_of(training, count=12)
+    rates = iter([0.1, 0.05, 0.025, 0.0125, 0.00625, 0.003125])
+
+    def scheduled(parameters):
+        optimizer = torch.optim.SGD(parameters, lr=0.1, fused=True)
+
+        def set_rate(*_):
+            optimizer.param_groups[0]["lr"] = next(rates)
+
+        optimizer.register_step_pre_hook(set_rate)
+        return optimizer
+
+    expected, _ = by_hand(visit, scheduled)
+    train(visit, Hooks(), AS_IT_IS, CPU)
+    assert Weights.of(visit.model).equals(expected)
+    again = visit_of(training, count=12)
+    train(again, Hooks(), AS_IT_IS, CPU)
+    assert Weights.of(again.model).equals(expected)
+
+
 def test_adam_is_the_hand_written_loop_bit_for_bit():
     visit = visit_of(TrainingSettings(epochs=2, batch_size=8, optimizer=Adam(learning_rate=0.01)))
     expected, _ = by_hand(visit, lambda p: torch.optim.Adam(p, lr=0.01, fused=True))

@@ -148,15 +148,17 @@ class Watching(ControlVariates):
 SEEN: dict[tuple[int, int], list[torch.Tensor]] = {}
 
 
+@pytest.mark.parametrize("decay", [1.0, 0.8])
 @pytest.mark.parametrize("momentum", [0.0, 0.5, 0.9])
-def test_a_clients_control_is_the_mean_of_the_gradients_it_met(momentum):
+def test_a_clients_control_is_the_mean_of_the_gradients_it_met(momentum, decay):
     """Each gradient counts as much as it moved the weights, which without momentum is equally."""
     SEEN.clear()
-    training = TrainingSettings(epochs=2, batch_size=4, optimizer=Sgd(learning_rate=0.05, momentum=momentum))
+    optimizer = Sgd(learning_rate=0.05, momentum=momentum)
+    training = TrainingSettings(epochs=2, batch_size=4, optimizer=optimizer, step_decay=decay)
     after = played(federation_of(Watching(), training=training), 6)
     for client, state in after.clients.items():
         gradients = SEEN[6, client]
-        shares = [sum(momentum**k for k in range(len(gradients) - i)) for i in range(len(gradients))]
+        shares = [sum(decay ** (i + k) * momentum**k for k in range(len(gradients) - i)) for i in range(len(gradients))]
         expected = sum(s * g for s, g in zip(shares, gradients, strict=True)) / sum(shares)
         torch.testing.assert_close(state["control"], expected, rtol=1e-3, atol=1e-4)
 

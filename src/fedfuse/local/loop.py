@@ -54,6 +54,8 @@ def train(
                 if training.clip_norm is not None:
                     nn.utils.clip_grad_norm_(model.parameters(), training.clip_norm)
                 optimizer.step()
+                for group in optimizer.param_groups:
+                    group["lr"] *= training.step_decay
                 hooks.on_step_end()
                 losses.append(loss.detach())
     return Trained(len(losses), float(torch.stack(losses).mean()))

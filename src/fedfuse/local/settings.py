@@ -29,6 +29,7 @@ class TrainingSettings(Settings):
     )
     optimizer: AnyOptimizer = Field(default_factory=Sgd)
     decay: tuple[Decay, ...] = Field((), description="steps down of the rate across rounds; FedBE: .1 at .3 and at .6")
+    step_decay: float = Field(1.0, gt=0, le=1, description="the rate's factor after each step; every round starts anew")
     clip_norm: float | None = Field(None, gt=0, description="bound on the gradient norm; FedGKD's code used 10")
     fewest_epochs: int | None = Field(
         None, ge=1, description="stragglers: each client trains a random number of epochs, from this up to epochs"
