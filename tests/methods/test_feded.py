@@ -62,6 +62,33 @@ def test_a_student_of_another_architecture_that_no_client_runs(tmp_path, without
     assert {event["prototype"] for event in heard.of("client_finished")} == {"client"}
 
 
+def test_only_the_chosen_students_are_distilled(tmp_path, without_pictures):  # noqa: ARG001
+    """The chosen one is the same as when all are distilled; whatever it learns, the others keep their first weights."""
+
+    def hashes(method, name):
+        config = tiny_config(
+            method,
+            models={"client": {"arch": "mlp", "hidden": [6]}, "student": {"arch": "mlp", "hidden": [12]}},
+            federation={"rounds": 1, "shares": {"student": 0}},
+        )
+        summary = Experiment(config).run(tmp_path / name).folder.read_summary()
+        return {model: own["weights_sha256"] for model, own in summary["prototypes"].items()}
+
+    method = tiny_method("feded-w0")
+    everyone = hashes(method, "all")
+    chosen = hashes({**method, "fuse": {**method["fuse"], "students": ["student"]}}, "chosen")
+    longer = {**method["fuse"], "students": ["student"], "distiller": {**method["fuse"]["distiller"], "epochs": 7}}
+    assert chosen["student"] == everyone["student"] != hashes({**method, "fuse": longer}, "longer")["student"]
+    assert chosen["client"] == hashes({**method, "fuse": longer}, "again")["client"] != everyone["client"]
+
+
+def test_an_unknown_student_is_one_sentence(tmp_path):
+    method = tiny_method("feded-w0")
+    config = tiny_config({**method, "fuse": {**method["fuse"], "students": ["mpl"]}})
+    with pytest.raises(ConfigError, match=r"method\.fuse\.students: unknown model 'mpl' \(did you mean 'mlp'\?\)"):
+        Experiment(config).run(tmp_path / "run")
+
+
 def test_a_misshapen_prediction_is_refused():
     recipe = recipe_of("feded-w0")
 

@@ -2,7 +2,7 @@
 
     zT_j = sum_k w_k z_k(x_j);   student <- argmin sum_j loss( zT_j, f(w, x_j) )
 
-The server never sees a client's weights. Every prototype gets a student, also one that no client runs.
+The server never sees a client's weights. A student may be of a prototype that no client runs.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from fedfuse.core.errors import ConfigError, unknown
 from fedfuse.core.messages import Update
 from fedfuse.core.weights import Weights
 from fedfuse.fusion.base import Fuse, Fused, Reads
 from fedfuse.fusion.distiller import Distiller, lessons_from, teach
+from fedfuse.runtime.part import Setting
 from fedfuse.runtime.view import ServerView
 
 
@@ -24,8 +26,15 @@ class PredictionDistillation(Fuse):
 
     kind: Literal["prediction_distillation"] = "prediction_distillation"
     reads: ClassVar[Reads] = "predictions"
+    students: tuple[str, ...] | None = Field(None, min_length=1, description="which models to distil; null: all of them")
     start: Literal["fresh", "previous"] = Field("fresh", description="a new student every round, or last round's")
     distiller: Distiller = Field(default_factory=Distiller)
+
+    def check(self, setting: Setting) -> None:
+        super().check(setting)
+        for name in self.students or ():
+            if name not in setting.bank.prototypes:
+                raise ConfigError(f"method.fuse.students: {unknown('model', name, setting.bank.prototypes)}")
 
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:  # noqa: ARG002
         assert view.source is not None, "checked before round 1"
@@ -35,9 +44,10 @@ class PredictionDistillation(Fuse):
         return teach(view, self.distiller, self._begin(view), lessons)
 
     def _begin(self, view: ServerView) -> Mapping[str, Weights]:
+        students = self.students or view.bank.prototypes
         if self.start == "previous":
-            return view.weights
-        return {p: view.bank.initial(p, view.key.child(p, "student")) for p in view.weights}
+            return {p: view.weights[p] for p in students}
+        return {p: view.bank.initial(p, view.key.child(p, "student")) for p in students}
 
     def ensemble(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> None:  # noqa: ARG002
         """The server has no client's model to ask."""
