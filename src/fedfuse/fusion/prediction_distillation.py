@@ -26,7 +26,9 @@ class PredictionDistillation(Fuse):
 
     kind: Literal["prediction_distillation"] = "prediction_distillation"
     reads: ClassVar[Reads] = "predictions"
-    students: tuple[str, ...] | None = Field(None, min_length=1, description="which models to distil; null: all of them")
+    students: tuple[str, ...] | None = Field(
+        None, min_length=1, description="which models to distil; null: all of them"
+    )
     start: Literal["fresh", "previous"] = Field("fresh", description="a new student every round, or last round's")
     distiller: Distiller = Field(default_factory=Distiller)
 

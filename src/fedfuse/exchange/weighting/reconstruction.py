@@ -17,6 +17,7 @@ from fedfuse.exchange.base import Party, Shapes
 from fedfuse.exchange.weighting.base import Weighting
 from fedfuse.models.autoencoder import autoencoder
 from fedfuse.runtime.batches import epoch_batches, slices
+from fedfuse.runtime.optimizers import Adam
 from fedfuse.runtime.part import Setting
 from fedfuse.runtime.source import PREDICTION_BATCH, Source
 
@@ -46,8 +47,8 @@ class ByReconstruction(Weighting):
         key, compute = party.key.child("autoencoder"), party.bank.compute
         raw = party.examples.inputs
         with key.child("initialise").default_generator():
-            network = autoencoder(party.examples.shape).to(compute.device)
-        optimizer = torch.optim.Adam(network.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay)
+            network = compute.place(autoencoder(party.examples.shape))
+        optimizer = Adam(learning_rate=self.learning_rate, weight_decay=self.weight_decay).build(network)
         network.train()
         for epoch in range(self.epochs):
             for where in epoch_batches(len(raw), self.batch_size, key.child("batches", epoch)):
@@ -60,9 +61,9 @@ class ByReconstruction(Weighting):
     def testify(self, learnt: Tensors, party: Party, source: Source) -> Tensors:
         network = autoencoder(party.examples.shape)
         Weights(learnt[NETWORK], Layout.of(network)).load_into(network)
-        network = network.to(party.bank.compute.device).eval()
+        ready = party.bank.compute.place(network).eval()
         batches = slices(len(source), PREDICTION_BATCH)
-        return {ERRORS: torch.cat([self._errors(network, source, where) for where in batches])}
+        return {ERRORS: torch.cat([self._errors(ready, source, where) for where in batches])}
 
     def reply(self, inputs: int, classes: int) -> Shapes:  # noqa: ARG002
         return {ERRORS: (inputs,)}
