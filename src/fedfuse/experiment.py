@@ -15,6 +15,7 @@ from fedfuse import presets
 from fedfuse.config import ExperimentConfig, Raw, assign, read_yaml, validate
 from fedfuse.core.errors import ConfigError, RunFolderError, unknown
 from fedfuse.core.files import write_text
+from fedfuse.core.origin import origin
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.data import Dataset, Holdings, Indices, PartitionReport, Splits, Transform, load, split
@@ -171,7 +172,8 @@ class _Run:
             forget_after(self.folder.events, snapshot.server.round)
         write_text(self.folder.config, self.config.to_yaml())
         built.partition.save(self.folder.partition)
-        self.log.emit("run_resumed" if snapshot else "run_started", rounds=self.config.federation.rounds, **built.facts)
+        event = "run_resumed" if snapshot else "run_started"
+        self.log.emit(event, rounds=self.config.federation.rounds, **built.facts, origin=origin().to_json())
 
     def _start(self, federation: Federation, identity: str) -> Snapshot:
         snapshot = federation.start()

@@ -3,12 +3,14 @@ from __future__ import annotations
 import csv
 import io
 
+from fedfuse.core.origin import Origin
 from fedfuse.reproduce.claims import Interval, Verdict
 from fedfuse.reproduce.ledger import Ledger, Row
 from fedfuse.reproduce.numbers import Printed
 from fedfuse.reproduce.output import csv_text, markdown
-from fedfuse.reproduce.store import Measured
+from fedfuse.reproduce.store import Birth, Measured
 
+RUNS = {0: "a" * 20, 1: "b" * 20}
 LEDGER = Ledger(
     name="feddf/table2",
     title="A table",
@@ -16,9 +18,9 @@ LEDGER = Ledger(
     unit="%",
     seeds=[0, 1],
     rows=[
-        Row({"method": "FedAvg", "norm": "a|b"}, Printed(76.01, 1.53), {0: Measured(70.0), 1: Measured(72.0)}),
-        Row({"method": "FedDF", "norm": "BN"}, Printed(80.0, None), {0: Measured(8, is_bound=True)}),
-        Row({"method": "FedMA", "norm": "GN"}, None, {}),
+        Row({"method": "FedAvg", "norm": "a|b"}, Printed(76.01, 1.53), {0: Measured(70.0), 1: Measured(72.0)}, RUNS),
+        Row({"method": "FedDF", "norm": "BN"}, Printed(80.0, None), {0: Measured(8, is_bound=True)}, {0: "c" * 20}),
+        Row({"method": "FedMA", "norm": "GN"}, None, {}, {}),
     ],
     verdicts=[
         Verdict(
@@ -31,6 +33,12 @@ LEDGER = Ledger(
         )
     ],
     notes="A note.",
+    births=[
+        Birth("2026-01-30", Origin("1.0", "0123456789ab", "2.5", "3.11", "a processor")),
+        Birth("2026-02-01", Origin("1.0", "0123456789ab", "2.5", "3.11", "a processor")),
+        Birth("2026-02-03", Origin("1.1", None, "2.5", "3.11", "another")),
+        Birth("2026-02-03", Origin("1.1", "fedcba9876543+", "2.5", "3.11", "another")),
+    ],
 )
 
 
@@ -38,15 +46,20 @@ def test_markdown() -> None:
     assert markdown(LEDGER) == (
         "## A table\n\n"
         "`feddf/table2` at scale small; numbers are in %, mean ± std over seeds.\n\n"
-        "| method | norm | printed | ours | seeds | difference |\n"
-        "| --- | --- | --- | --- | --- | --- |\n"
-        "| FedAvg | a\\|b | 76.01 ± 1.53 | 71.00 ± 1.41 | 2 | -5.01 |\n"
-        "| FedDF | BN | 80 | ≥ 8.00 | 1 | -72.00 |\n"
-        "| FedMA | GN | - | - | 0 | - |\n\n"
+        "| method | norm | printed | ours | seeds | difference | runs |\n"
+        "| --- | --- | --- | --- | --- | --- | --- |\n"
+        "| FedAvg | a\\|b | 76.01 ± 1.53 | 71.00 ± 1.41 | 2 | -5.01 | `aaaaaaaa` `bbbbbbbb` |\n"
+        "| FedDF | BN | 80 | ≥ 8.00 | 1 | -72.00 | `cccccccc` |\n"
+        "| FedMA | GN | - | - | 0 | - | - |\n\n"
         "| verdict | printed | ours | 95 % interval | seeds | claim |\n"
         "| --- | --- | --- | --- | --- | --- |\n"
         "| not enough seeds | +4.68 | +2.00 | -0.48 to +4.48 | 3 | FedDF is above FedAvg (BN, FedDF / FedAvg) |\n\n"
-        "A note.\n"
+        "A note.\n\n"
+        "    fedfuse reproduce feddf/table2 --scale small --seeds 0,1\n\n"
+        "- Run 2026-01-30 to 2026-02-01 with fedfuse 1.0 at commit 01234567, torch 2.5, on a processor.\n"
+        "- Run 2026-02-03 with fedfuse 1.1, torch 2.5, on another.\n"
+        "- Run 2026-02-03 with fedfuse 1.1 at commit fedcba98 and changes, torch 2.5, on another.\n"
+        "- `runs`: the first 8 digits of each run's hash, seed by seed; `-`: not run.\n"
     )
 
 
@@ -56,5 +69,6 @@ def test_csv_has_plain_numbers() -> None:
     assert [float(first[key]) for key in ("printed", "printed_std", "ours")] == [76.01, 1.53, 71]
     assert abs(float(first["ours_std"]) - 2**0.5) < 1e-4
     assert (first["seeds"], first["difference"], first["lower_bound"]) == ("2", "-5.01", "no")
+    assert first["runs"].split() == list(RUNS.values())
     assert (second["printed_std"], second["lower_bound"]) == ("", "yes")
     assert [third[key] for key in ("printed", "ours", "difference")] == ["", "", ""]

@@ -12,7 +12,7 @@ from fedfuse.reproduce.cells import Cell
 from fedfuse.reproduce.claims import Claim, Verdict, judge
 from fedfuse.reproduce.entry import Entry, Labels, ScaleName
 from fedfuse.reproduce.numbers import Printed, printed
-from fedfuse.reproduce.store import Measured, Store
+from fedfuse.reproduce.store import Birth, Measured, Store
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,8 @@ class Row:
     printed: Printed | None
     values: dict[int, Measured]
     """By seed, of the finished runs."""
+    runs: dict[int, str]
+    """The names of their folders."""
 
     @property
     def ours(self) -> Spread | None:
@@ -50,6 +52,8 @@ class Ledger:
     rows: list[Row]
     verdicts: list[Verdict]
     notes: str
+    births: list[Birth]
+    """Of all its runs, each kind once, in the order of their days."""
 
     @property
     def finished(self) -> int:
@@ -78,14 +82,18 @@ def ledger(
         for claim in claims
         for higher, lower in claim.pairs([cell.labels for cell in cells])
     ]
+    finished = [cell.config(seed) for cell, row in zip(cells, rows, strict=True) for seed in row.values]
+    births = sorted({birth for config in finished for birth in store.births(config)}, key=lambda birth: birth.day)
     units = {"rounds" if cell.reading.what == "rounds_to_target" else "%" for cell in cells}
-    return Ledger(name, entry.title, scale, " or ".join(sorted(units)), seeds, rows, verdicts, entry.notes)
+    return Ledger(name, entry.title, scale, " or ".join(sorted(units)), seeds, rows, verdicts, entry.notes, births)
 
 
 def _row(entry: Entry, cell: Cell, seeds: list[int], store: Store) -> Row:
-    measured = {seed: store.measure(cell, seed) for seed in seeds}
+    found = {seed: store.measure(cell, seed) for seed in seeds}
+    measured = {seed: value for seed, value in found.items() if value is not None}
+    runs = {seed: store.folder(cell.config(seed)).path.name for seed in measured}
     theirs = printed(cell.entry.split("/")[0], entry.printed, cell.labels) if entry.printed else None
-    return Row(cell.labels, theirs, {seed: value for seed, value in measured.items() if value is not None})
+    return Row(cell.labels, theirs, measured, runs)
 
 
 def _verdict(claim: Claim, higher: Row, lower: Row) -> Verdict:

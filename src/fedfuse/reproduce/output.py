@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from fedfuse.reproduce.claims import Interval, Verdict
 from fedfuse.reproduce.ledger import Ledger, Row
 from fedfuse.reproduce.numbers import Printed
+from fedfuse.reproduce.store import Birth
 
 NUMBERS = ("printed", "ours", "seeds", "difference")
 CLAIM_COLUMNS = ("verdict", "printed", "ours", "95 % interval", "seeds", "claim")
+SHORT = 8
 Lines = list[tuple[str, ...]]
 
 
@@ -43,12 +45,40 @@ def claim_lines(ledger: Ledger) -> Lines:
 def markdown(ledger: Ledger) -> str:
     """Both tables, ready for a report."""
     scale = f"`{ledger.name}` at scale {ledger.scale}; numbers are in {ledger.unit}, mean ± std over seeds."
-    parts = [f"## {ledger.title}", scale, _markdown_table(header(ledger), lines(ledger))]
+    cells = [(*line, _runs(row)) for line, row in zip(lines(ledger), ledger.rows, strict=True)]
+    parts = [f"## {ledger.title}", scale, _markdown_table((*header(ledger), "runs"), cells)]
     if ledger.verdicts:
         parts.append(_markdown_table(CLAIM_COLUMNS, claim_lines(ledger)))
     if ledger.notes:
         parts.append(ledger.notes.strip())
+    parts += [provenance(ledger)] if ledger.births else []
     return "\n\n".join(parts) + "\n"
+
+
+def provenance(ledger: Ledger) -> str:
+    """The command, and when, with which code and where its runs were made."""
+    seeds = ",".join(map(str, ledger.seeds))
+    lines = [f"    fedfuse reproduce {ledger.name} --scale {ledger.scale} --seeds {seeds}", ""]
+    for (code, torch, machine), days in _grouped(ledger.births).items():
+        period = days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
+        lines.append(f"- Run {period} with {code}, torch {torch}, on {machine}.")
+    lines.append(f"- `runs`: the first {SHORT} digits of each run's hash, seed by seed; `-`: not run.")
+    return "\n".join(lines)
+
+
+def _grouped(births: Sequence[Birth]) -> dict[tuple[str, str, str], list[str]]:
+    """The days on which runs were made, by code and machine."""
+    days: dict[tuple[str, str, str], list[str]] = {}
+    for birth in births:
+        own = birth.origin
+        code = f"fedfuse {own.fedfuse}" + (f" at commit {own.commit[:SHORT]}" if own.commit else "")
+        changed = " and changes" if own.commit and own.commit.endswith("+") else ""
+        days.setdefault((code + changed, own.torch, own.machine), []).append(birth.day)
+    return days
+
+
+def _runs(row: Row) -> str:
+    return " ".join(f"`{name[:SHORT]}`" for name in row.runs.values()) or "-"
 
 
 def csv_text(ledger: Ledger) -> str:
@@ -56,12 +86,12 @@ def csv_text(ledger: Ledger) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     axes = tuple(ledger.rows[0].labels) if ledger.rows else ()
-    writer.writerow([*axes, "printed", "printed_std", "ours", "ours_std", "seeds", "difference", "lower_bound"])
+    writer.writerow([*axes, "printed", "printed_std", "ours", "ours_std", "seeds", "difference", "lower_bound", "runs"])
     for row in ledger.rows:
         theirs = (row.printed.value, row.printed.std) if row.printed else (None, None)
         ours = (row.ours.mean, row.ours.std) if row.ours else (None, None)
         numbers = [*_plain(*theirs, *ours), len(row.values), *_plain(row.difference)]
-        writer.writerow([*row.labels.values(), *numbers, "yes" if row.is_bound else "no"])
+        writer.writerow([*row.labels.values(), *numbers, "yes" if row.is_bound else "no", " ".join(row.runs.values())])
     return buffer.getvalue()
 
 

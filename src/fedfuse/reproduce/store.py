@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from fedfuse.comparison import Cell as Run
 from fedfuse.config import ExperimentConfig
+from fedfuse.core.origin import Origin
 from fedfuse.experiment import Experiment
 from fedfuse.federation import RoundRecord
 from fedfuse.federation.folder import RunFolder
@@ -31,6 +33,14 @@ class Measured:
 
 
 @dataclass(frozen=True)
+class Birth:
+    """One start of a run."""
+
+    day: str
+    origin: Origin
+
+
+@dataclass(frozen=True)
 class Store:
     """The folder of all results."""
 
@@ -38,6 +48,13 @@ class Store:
 
     def folder(self, config: ExperimentConfig) -> RunFolder:
         return RunFolder(self.path / "runs" / config.sha256()[:HASH_LENGTH])
+
+    def births(self, config: ExperimentConfig) -> list[Birth]:
+        """When, with which code and where a run was begun and gone on with."""
+        log = self.folder(config).events
+        entries = map(json.loads, log.read_text(encoding="utf-8").splitlines()) if log.exists() else ()
+        starts = (entry for entry in entries if entry["event"] in ("run_started", "run_resumed"))
+        return [Birth(date.fromtimestamp(entry["time"]).isoformat(), Origin(**entry["origin"])) for entry in starts]
 
     def runs(self, cells: list[Cell], seeds: list[int]) -> list[Run]:
         """The runs behind some cells, each once."""
