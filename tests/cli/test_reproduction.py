@@ -33,6 +33,16 @@ def test_a_table_is_run_once_and_shown_again(in_process: InProcess, tmp_path: Pa
     assert (tmp_path / "out" / "tables" / "feddf-table8-smoke.md").read_text().startswith("## FedDF, table 8")
 
 
+def test_all_results_as_pages(in_process: InProcess, tmp_path: Path) -> None:
+    in_process("reproduce", "feddf/figure1", "--out", "out", "--scale", "small", "--seeds", "0")
+    done = in_process("reproduce", "--out", "out", "--pages", "pages")
+    assert done.stdout.split() == ["pages", "2", "in", "pages"]
+    run = next((tmp_path / "out" / "runs").iterdir()).name
+    page = (tmp_path / "pages" / "feddf-figure1.md").read_text()
+    assert f"`{run[:8]}`" in page
+    assert "fedfuse reproduce feddf/figure1 --scale small --seeds 0" in page
+
+
 def test_the_list_names_every_entry_with_its_needs_times_and_state(
     in_process: InProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 
 from fedfuse.core.origin import Origin
 from fedfuse.reproduce.claims import Interval, Verdict
 from fedfuse.reproduce.ledger import Ledger, Row
 from fedfuse.reproduce.numbers import Printed
-from fedfuse.reproduce.output import csv_text, markdown
+from fedfuse.reproduce.output import csv_text, header, lines, markdown
 from fedfuse.reproduce.store import Birth, Measured
 
 RUNS = {0: "a" * 20, 1: "b" * 20}
@@ -72,3 +73,17 @@ def test_csv_has_plain_numbers() -> None:
     assert first["runs"].split() == list(RUNS.values())
     assert (second["printed_std"], second["lower_bound"]) == ("", "yes")
     assert [third[key] for key in ("printed", "ours", "difference")] == ["", "", ""]
+
+
+def test_near_is_within_two_printed_deviations_and_asked_at_paper_scale_only() -> None:
+    rows = [
+        Row({"cell": "near"}, Printed(76.0, 1.5), {0: Measured(73.0)}, {}),
+        Row({"cell": "far"}, Printed(76.0, 1.5), {0: Measured(72.9)}, {}),
+        Row({"cell": "no deviation"}, Printed(76.0, None), {0: Measured(76.0)}, {}),
+        Row({"cell": "not run"}, Printed(76.0, 1.5), {}, {}),
+    ]
+    small = replace(LEDGER, rows=rows)
+    paper = replace(small, scale="paper")
+    assert header(paper) == (*header(small), "within 2 std")
+    assert [line[-1] for line in lines(paper)] == ["yes", "no", "-", "-"]
+    assert [line[:-1] for line in lines(paper)] == lines(small)

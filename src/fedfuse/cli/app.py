@@ -132,12 +132,16 @@ def reproduce(
     jobs: Annotated[int, typer.Option("--jobs", "--workers", min=1, help="runs at the same time")] = 1,
     show: Annotated[bool, typer.Option("--show", help="print the last result and run nothing")] = False,
     out: Annotated[Path, typer.Option(help="folder for all results")] = Path("reproduction"),
+    pages: Annotated[Path | None, typer.Option(help="write all results so far as pages to this folder")] = None,
 ) -> None:
     """List the papers' tables and figures, or run one and put its numbers beside the printed ones."""
     from fedfuse.cli import reproduction
     from fedfuse.reproduce import Store
 
     store = Store(out)
+    if pages is not None:
+        reproduction.write_all(store, pages)
+        return
     if entry is None:
         reproduction.list_entries(store)
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import get_args
 
 from rich.markup import escape
@@ -35,6 +36,7 @@ from fedfuse.reproduce import (
 from fedfuse.reproduce.cells import datasets_of
 from fedfuse.reproduce.cost import Speed, speed_here, total
 from fedfuse.reproduce.output import CLAIM_COLUMNS, NUMBERS, claim_lines, csv_text, header, lines, markdown
+from fedfuse.reproduce.pages import write_pages
 from fedfuse.reproduce.pictures import draw_entry
 
 ANSWER_STYLES = {"holds": "green", "does not hold": "red", "not enough seeds": "dim"}
@@ -84,6 +86,12 @@ class Request:
         print_facts(table=store.table(name, scale, ".md"), csv=store.table(name, scale, ".csv"))
         if draw_entry(store.table(name, scale, ".png"), entry, self.cells, seeds, store):
             print_facts(picture=store.table(name, scale, ".png"))
+
+
+def write_all(store: Store, folder: Path) -> None:
+    """Every result so far as Markdown."""
+    folder.mkdir(parents=True, exist_ok=True)
+    print_facts(pages=f"{len(write_pages(store, folder))} in {folder}")
 
 
 def list_entries(store: Store) -> None:

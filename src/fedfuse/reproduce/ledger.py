@@ -36,6 +36,13 @@ class Row:
         return any(measured.is_bound for measured in self.values.values())
 
     @property
+    def is_near(self) -> bool | None:
+        """Whether our mean is within two of the printed deviations; None if one of them is not known."""
+        if self.difference is None or self.printed is None or self.printed.std is None:
+            return None
+        return abs(self.difference) <= 2 * self.printed.std
+
+    @property
     def difference(self) -> float | None:
         return self.ours.mean - self.printed.value if self.ours and self.printed else None
 

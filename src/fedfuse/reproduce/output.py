@@ -11,6 +11,7 @@ from fedfuse.reproduce.ledger import Ledger, Row
 from fedfuse.reproduce.numbers import Printed
 from fedfuse.reproduce.store import Birth
 
+NEAR = "within 2 std"
 NUMBERS = ("printed", "ours", "seeds", "difference")
 CLAIM_COLUMNS = ("verdict", "printed", "ours", "95 % interval", "seeds", "claim")
 SHORT = 8
@@ -19,12 +20,15 @@ Lines = list[tuple[str, ...]]
 
 def header(ledger: Ledger) -> tuple[str, ...]:
     axes = tuple(ledger.rows[0].labels) if ledger.rows else ()
-    return (*axes, *NUMBERS)
+    return (*axes, *NUMBERS, *((NEAR,) if ledger.scale == "paper" else ()))
 
 
 def lines(ledger: Ledger) -> Lines:
-    """One line per cell."""
-    return [_line(row) for row in ledger.rows]
+    """One line per cell; whether ours is near the printed one can only be asked of the printed setting."""
+    if ledger.scale != "paper":
+        return [_line(row) for row in ledger.rows]
+    words = {True: "yes", False: "no", None: "-"}
+    return [(*_line(row), words[row.is_near]) for row in ledger.rows]
 
 
 def claim_lines(ledger: Ledger) -> Lines:
@@ -46,9 +50,9 @@ def markdown(ledger: Ledger) -> str:
     """Both tables, ready for a report."""
     scale = f"`{ledger.name}` at scale {ledger.scale}; numbers are in {ledger.unit}, mean ± std over seeds."
     cells = [(*line, _runs(row)) for line, row in zip(lines(ledger), ledger.rows, strict=True)]
-    parts = [f"## {ledger.title}", scale, _markdown_table((*header(ledger), "runs"), cells)]
+    parts = [f"## {ledger.title}", scale, markdown_table((*header(ledger), "runs"), cells)]
     if ledger.verdicts:
-        parts.append(_markdown_table(CLAIM_COLUMNS, claim_lines(ledger)))
+        parts.append(markdown_table(CLAIM_COLUMNS, claim_lines(ledger)))
     if ledger.notes:
         parts.append(ledger.notes.strip())
     parts += [provenance(ledger)] if ledger.births else []
@@ -95,7 +99,7 @@ def csv_text(ledger: Ledger) -> str:
     return buffer.getvalue()
 
 
-def _markdown_table(columns: Sequence[str], rows: Lines) -> str:
+def markdown_table(columns: Sequence[str], rows: Lines) -> str:
     escaped = [[cell.replace("|", "\\|") for cell in row] for row in (columns, *rows)]
     rule = ["---"] * len(columns)
     return "\n".join(f"| {' | '.join(row)} |" for row in (escaped[0], rule, *escaped[1:]))
