@@ -19,7 +19,7 @@ from fedfuse.core.weights import Weights
 from fedfuse.data import Examples, Transform
 from fedfuse.data.dataset import Normalisation
 from fedfuse.engines import LocalEngine
-from fedfuse.federation import EvaluationSettings, Federation, FederationSettings, Recipe
+from fedfuse.federation import Engine, EvaluationSettings, Federation, FederationSettings, Recipe
 from fedfuse.federation.events import EventLog
 from fedfuse.fusion import NoFusion
 from fedfuse.local import Clients, Plain, TrainingSettings
@@ -118,7 +118,7 @@ class Recorder:
         return [entry for entry in self.entries if entry["event"] == kind]
 
 
-class BentEngine:
+class BentEngine(Engine):
     """An engine whose answers are bent before the server sees them."""
 
     def __init__(self, inner: LocalEngine, bend: Any) -> None:

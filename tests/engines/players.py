@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.core.randomness import Key
 from fedfuse.experiment import build
-from fedfuse.federation import Federation, Snapshot
+from fedfuse.federation import Engine, Federation, Snapshot
 from fedfuse.federation.events import EventLog
+from fedfuse.federation.state import ClientStates
 from fedfuse.local import Clients
 from fedfuse.methods import METHODS
+from fedfuse.runtime.hands import Hands
 from tests.helpers import played, tiny_config, without_seconds
 
 
@@ -26,24 +29,76 @@ class Everyone:
     traps: Path
 
     def work(self, task: Task, state: Tensors) -> tuple[Update, Tensors]:
-        trap = self.traps / str(task.client)
-        if trap.exists():
-            name, _, times = trap.read_text().partition(" ")
-            if int(times) > 1:
-                trap.write_text(f"{name} {int(times) - 1}")
-            else:
-                trap.unlink()
-            if name == "ZeroDivisionError":
-                raise ZeroDivisionError("a mistake of the client's own")
-            if name == "machine":
-                os.kill(os.getppid(), signal.SIGKILL)  # Ray's own process on this machine
-                name = "SIGKILL"
-            os.kill(os.getpid(), signal.Signals[name])
+        spring(self.traps / str(task.client))
         return self.clients[task.prototype].work(task, state)
 
-    def lay(self, client: int, what: str, times: int = 1) -> None:
-        """Who plays the client the next ``times`` times gets a signal or an error by its name, or loses its machine."""
-        (self.traps / str(client)).write_text(f"{what} {times}")
+    def lay(self, who: int | str, what: str, times: int = 1) -> None:
+        """Who plays the client, or does that work, the next ``times`` times gets a signal or an error by its name, or
+        loses its machine."""
+        lay(self.traps / str(who), what, times)
+
+
+@dataclass(frozen=True)
+class Trapped:
+    """The server's work, with a trap before it."""
+
+    work: Callable[[Any], Any]
+    trap: Path
+
+    def __call__(self, argument: Any) -> Any:
+        spring(self.trap)
+        return self.work(argument)
+
+
+class TrappedEngine(Engine):
+    """An engine with a trap, named by what is done, before everything that the server has it do."""
+
+    def __init__(self, inner: Engine, traps: Path) -> None:
+        self.inner, self.traps = inner, traps
+
+    def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
+        return self.inner.train(tasks, states)
+
+    def hands(self, number: int) -> Hands:
+        return TrappedHands(self.inner.hands(number), self.traps)
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+@dataclass(frozen=True)
+class TrappedHands(Hands):
+    inner: Hands
+    traps: Path
+
+    def each(self, what: str, work: Any, items: Any) -> Any:
+        return self.inner.each(what, Trapped(work, self.traps / what), items)
+
+    def one(self, what: str, work: Any, progress: Any) -> Any:
+        return self.inner.one(what, Trapped(work, self.traps / what), progress)
+
+
+def lay(trap: Path, what: str, times: int) -> None:
+    trap.write_text(f"{what} {times}")
+
+
+def spring(trap: Path) -> None:
+    """Be caught, if there is a trap and no other process was first."""
+    mine = trap.with_name(f"{trap.name} of {os.getpid()}")
+    try:
+        trap.rename(mine)
+    except FileNotFoundError:
+        return
+    what, _, times = mine.read_text().partition(" ")
+    mine.unlink()
+    if int(times) > 1:
+        lay(trap, what, int(times) - 1)
+    if what == "ZeroDivisionError":
+        raise ZeroDivisionError("a mistake of its own")
+    if what == "machine":
+        os.kill(os.getppid(), signal.SIGKILL)  # Ray's own process on this machine
+        what = "SIGKILL"
+    os.kill(os.getpid(), signal.Signals[what])
 
 
 def federations() -> dict[str, Federation]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import torch
 
 from fedfuse.core.messages import Task, Update
 from fedfuse.core.weights import NOTHING, Weights
-from fedfuse.engines.parcels import Cargo, pack, unpack
-from tests.helpers import make_bank, make_weights
+from fedfuse.engines.jobs import Errand, Training
+from fedfuse.engines.parcels import Cargo, as_bytes, pack, tensors_in, unpack
+from fedfuse.runtime.hands import silence
+from tests.helpers import make_bank, make_source, make_weights
 
 TYPES = [torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.int64, torch.uint8, torch.bool]
 
@@ -45,32 +49,53 @@ def test_an_update_with_all_it_may_hold():
     assert state["step"] == 4
 
 
+def test_tensors_are_listed_as_they_are_packed():
+    sent = {"b": torch.tensor([2.0]), "a": [torch.tensor([[1.0]]), make_source(3)]}
+    listed, packed = tensors_in({**sent, "c": sent["b"]}), pack(sent).tensors
+    assert any(tensor is sent["a"][1].raw for tensor in listed)
+    assert [tensor.tolist() for tensor in as_bytes(listed)] == [tensor.tolist() for tensor in packed]
+
+
 class TestCargo:
     def cargo(self):
         bank = make_bank()
         weights, teacher = make_weights(bank, "mlp", 1), torch.rand(50)
         tasks = [Task(1, c, "mlp", weights, {"teacher": teacher, "own": torch.full((9,), float(c))}) for c in range(3)]
         tasks.append(Task(1, 3, "mlp", NOTHING, {"teacher": teacher}))
-        states = {1: {"kept": torch.rand(7)}}
-        return tasks, states, Cargo(tasks, states)
+        jobs = [Training(task, {"kept": torch.rand(7)} if task.client == 1 else {}) for task in tasks]
+        return jobs, Cargo(jobs)
 
     def test_every_task_and_state_arrives(self):
-        tasks, states, cargo = self.cargo()
-        for task in tasks:
-            came, state = unpack(cargo.parcel(task), cargo.common())
-            assert came.weights.equals(task.weights)
-            assert came.extras.keys() == task.extras.keys()
-            assert all(torch.equal(came.extras[name], tensor) for name, tensor in task.extras.items())
-            assert state.keys() == states.get(task.client, {}).keys()
-        assert torch.equal(unpack(cargo.parcel(tasks[1]), cargo.common())[1]["kept"], states[1]["kept"])
+        jobs, cargo = self.cargo()
+        for job in jobs:
+            came = unpack(cargo.parcel(job), cargo.common())
+            assert came.task.weights.equals(job.task.weights)
+            for there, here in ((came.task.extras, job.task.extras), (came.state, job.state)):
+                assert there.keys() == here.keys()
+                assert all(torch.equal(there[name], tensor) for name, tensor in here.items())
 
     def test_what_tasks_share_is_not_in_their_parcels(self):
-        tasks, _, cargo = self.cargo()
-        shared = tasks[0].weights.nbytes + tasks[0].extras["teacher"].nbytes
+        jobs, cargo = self.cargo()
+        shared = jobs[0].task.weights.nbytes + jobs[0].task.extras["teacher"].nbytes
         assert sum(map(len, cargo.common())) == shared
-        assert [sum(map(len, cargo.parcel(task).tensors)) for task in tasks] == [36, 36 + 28, 36, 0]
+        assert [sum(map(len, cargo.parcel(job).tensors)) for job in jobs] == [36, 36 + 28, 36, 0]
 
     def test_equal_tensors_that_are_not_the_same_are_not_mixed_up(self):
         layout = make_bank().layout("mlp")
         tasks = [Task(1, c, "mlp", Weights(torch.zeros(layout.size), layout)) for c in range(2)]
-        assert not Cargo(tasks, {}).common()
+        assert not Cargo([Training(task, {}) for task in tasks]).common()
+
+    def test_what_lasts_does_not_travel(self):
+        source = make_source(20)
+        lasting = tensors_in({"other": torch.rand(4), "source": source})
+        jobs = [Errand(1, "work", partial(_sum_of, source, torch.tensor(float(c)))) for c in range(2)]
+        cargo = Cargo(jobs, lasting)
+        assert not cargo.common()
+        for job in jobs:
+            parcel = cargo.parcel(job)
+            assert [len(tensor) for tensor in parcel.tensors] == [4], "the number alone"
+            assert torch.equal(unpack(parcel, [], as_bytes(lasting))(None, silence), job(None, silence))
+
+
+def _sum_of(source, number, _progress):
+    return source.raw.sum() + number

@@ -27,20 +27,26 @@ def cluster():
     cluster.shutdown()
 
 
+def room(engine):
+    return engine._room("a client", engine.settings)
+
+
 def test_a_machine_is_lost_in_the_middle_of_a_round(cluster, tmp_path):
     here = federation(METHOD)
     everyone = Everyone({METHOD: here.engine.clients}, tmp_path)
     engine = RayEngine(RayEngineSettings(address=cluster.address), everyone, EventLog(listeners=(heard := Recorder(),)))
     try:
-        assert engine._room() == 2
+        assert room(engine) == 2
         (victim,) = first_clients(here, 1)
         everyone.lay(victim, "machine")
         assert result(here, engine=engine) == result(here)
         assert (1, victim) in {(event["round"], event["client"]) for event in heard.of("client_retried")}
         until = time.monotonic() + 60
-        while engine._room() != 1 and time.monotonic() < until:  # Ray takes its time to notice
+        while (
+            engine._room("a client", engine.settings) != 1 and time.monotonic() < until
+        ):  # Ray takes its time to notice
             time.sleep(0.5)
-        assert engine._room() == 1
+        assert room(engine) == 1
     finally:
         engine.close()
     assert not ray.is_initialized(), "it has left the cluster that it had joined"

@@ -31,6 +31,9 @@ from tests.helpers import tiny_config
         ({"kind": "rai"}, r"engine: unknown kind 'rai' \(did you mean 'ray'\?\)"),
         ({"kind": "ray", "cpus": 0}, "engine.cpus is 0, but should be greater than 0"),
         ({"kind": "ray", "workers": 0}, "engine.workers is 0, but should be greater than or equal to 1"),
+        ({"kind": "ray", "fusion": {"cpus": 0}}, "engine.fusion.cpus is 0, but should be greater than 0"),
+        ({"kind": "ray", "fusion": {"cpu": 2}}, r"unknown key 'cpu' \(did you mean 'cpus'\?\)"),
+        ({"workers": 2, "fusion": {}}, "unknown key 'fusion'"),
         ("ray", "engine is 'ray', but should be"),
     ],
 )
@@ -39,7 +42,9 @@ def test_what_cannot_be_is_refused(engine, sentence):
         tiny_config(engine=engine)
 
 
-@pytest.mark.parametrize("engine", [{"workers": 2}, {"kind": "ray", "cpus": 2}], ids=str)
+@pytest.mark.parametrize(
+    "engine", [{"workers": 2}, {"kind": "ray", "cpus": 2}, {"kind": "ray", "fusion": {"cpus": 2}}], ids=str
+)
 def test_the_engine_is_not_part_of_what_an_experiment_is(engine):
     assert tiny_config(engine=engine).sha256() == tiny_config().sha256()
 
@@ -79,6 +84,9 @@ class TestRay:
         clients.bank.compute = replace(clients.bank.compute, device=torch.device(device))
         with pytest.raises(ConfigError, match=f"compute.device is {device} and engine.gpus is {gpus}"):
             RayEngineSettings(gpus=gpus).open(clients, EventLog())
+        own = {"gpus": 1 - gpus, "fusion": {"gpus": gpus}}
+        with pytest.raises(ConfigError, match=f"compute.device is {device} and engine.fusion.gpus is {gpus}"):
+            RayEngineSettings(**own).open(clients, EventLog())
 
     def test_a_cluster_that_is_not_there(self):
         class NoRay:

@@ -12,7 +12,7 @@ from fedfuse.engines.worker import _portable
 from fedfuse.engines.workers import WorkersEngine
 from fedfuse.federation.events import EventLog
 from fedfuse.methods import METHODS
-from tests.engines.players import Everyone, federations, first_clients, result
+from tests.engines.players import Everyone, TrappedEngine, federations, first_clients, result
 from tests.helpers import Recorder, played
 
 METHOD = "scaffold"
@@ -78,6 +78,14 @@ class TestFaults:
         assert sorted((event["round"], event["client"]) for event in events) == [(1, client) for client in victims]
         assert {event["reason"] for event in events} == {"its worker was killed by SIGKILL"}
 
+    def test_a_worker_killed_while_it_asks_a_teacher(self, here, engine, heard):
+        everyone(engine).lay("teacher", "SIGKILL")
+        assert result(here["feddf"], engine=TrappedEngine(engine, everyone(engine).traps)) == result(here["feddf"])
+        (event,) = heard.of("work_retried")
+        assert event["round"] == 1
+        assert event["what"].startswith("teacher")
+        assert event["reason"] == "its worker was killed by SIGKILL"
+
     def test_a_worker_that_hangs(self, here, engine, heard, monkeypatch):
         monkeypatch.setattr(engine, "timeout", 2.0)
         everyone(engine).lay(*first_clients(here[METHOD], 1), "SIGSTOP")
@@ -94,7 +102,7 @@ class TestFaults:
     def test_a_mistake_of_the_client_is_raised_here_and_not_retried(self, here, engine):
         alone = WorkersEngine(everyone(engine), 1, timeout=None, log=EventLog(listeners=(heard := Recorder(),)))
         everyone(engine).lay(*first_clients(here[METHOD], 1), "ZeroDivisionError")
-        with pytest.raises(ZeroDivisionError, match="a mistake of the client's own") as caught:
+        with pytest.raises(ZeroDivisionError, match="a mistake of its own") as caught:
             played(replace(here[METHOD], engine=alone), rounds=1)
         assert "in work" in "\n".join(caught.value.__notes__), "the worker's own traceback"
         assert not heard.of("client_retried")

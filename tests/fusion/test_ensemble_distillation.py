@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -190,3 +191,12 @@ def test_more_steps_than_inputs_go_round():
     bank, updates, merged = mixed()
     result = fused(EnsembleDistillation(distiller=DISTILLER), bank, updates, merged, source=make_source(3))
     assert result.report["norm"]["steps"] == 6
+
+
+def test_students_have_the_experiments_threads_wherever_they_are_taught():
+    bank, updates, merged = mixed()
+    bank.compute = replace(CPU, threads=3)
+    seen = set()
+    fuse = EnsembleDistillation(distiller=DISTILLER)
+    fused(fuse, bank, updates, merged, progress=lambda what, *_: seen.add((what, torch.get_num_threads())))
+    assert seen == {("teachers", 1), ("distil", 3)}

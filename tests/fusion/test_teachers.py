@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import replace
+
 import pytest
 import torch
 
+from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.fusion import Ensemble, Teacher
+from fedfuse.fusion.teachers import Question
 from fedfuse.models import Mlp
-from fedfuse.runtime.source import PREDICTION_BATCH
-from tests.helpers import TinyNorm, make_bank, make_evaluator, make_examples, make_source, make_weights
+from fedfuse.runtime.hands import Hands, silence
+from fedfuse.runtime.source import PREDICTION_BATCH, Source
+from tests.helpers import CPU, TinyNorm, make_bank, make_evaluator, make_examples, make_source, make_weights
 
 TARGETS = ["mean_logits", "mean_probabilities"]
 
@@ -48,7 +54,7 @@ def test_a_mixed_ensemble_is_the_hand_written_one(target):
 def test_remembered_predictions_are_those_asked_directly(target):
     bank, teachers = mixed()
     ensemble, source = Ensemble(bank, teachers, target), make_source(PREDICTION_BATCH + 30)
-    table = ensemble.predict(source, source.all_indices(), lambda *_: None)
+    table = ensemble.predict(source, source.all_indices(), silence)
     assert torch.allclose(table, ensemble.log_probabilities(source.raw), atol=1e-5)
 
 
@@ -56,7 +62,7 @@ def test_predictions_are_filled_where_asked():
     bank, teachers = mixed()
     ensemble, source = Ensemble(bank, teachers, "mean_logits"), make_source(20)
     where = torch.tensor([3, 7, 11])
-    table = ensemble.predict(source, where, lambda *_: None)
+    table = ensemble.predict(source, where, silence)
     assert table.shape == (20, 3)
     assert torch.allclose(table[where], ensemble.log_probabilities(source.raw[where]), atol=1e-6)
 
@@ -90,7 +96,7 @@ def test_teachers_are_not_changed_and_give_no_gradient():
     ensemble, source = Ensemble(bank, teachers, "mean_logits"), make_source(20)
     inputs = make_examples(9).inputs.requires_grad_()
     assert not ensemble.log_probabilities(inputs).requires_grad
-    assert not ensemble.predict(source, source.all_indices(), lambda *_: None).requires_grad
+    assert not ensemble.predict(source, source.all_indices(), silence).requires_grad
     assert [teacher.weights.sha256() for teacher in teachers] == before
     resident = bank.lend("norm", teachers[0].weights, "teacher")
     ensemble.log_probabilities(inputs)
@@ -113,6 +119,71 @@ def test_an_ensemble_can_be_scored_before_it_teaches():
     score = make_evaluator(examples).score_logits(ensemble.log_probabilities)
     correct = ensemble.log_probabilities(examples.inputs).argmax(1) == examples.labels
     assert score.accuracy == pytest.approx(float(correct.float().mean()))
+
+
+class Backwards(Hands):
+    """Answers come in the wrong order, and from copies, as from other processes."""
+
+    def each(self, what, work, items):  # noqa: ARG002
+        for place in reversed(range(len(items))):
+            there, item = pickle.loads(pickle.dumps((work, items[place])))
+            yield place, there(item)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("weights", ["same", "different", "by input"])
+def test_who_answers_and_when_never_changes_bits(target, weights):
+    """Against the loop in its plainest form: every teacher's share is added to the table, one after another."""
+    bank, teachers = mixed()
+    source, asked = make_source(PREDICTION_BATCH + 30), torch.arange(3, PREDICTION_BATCH + 20)
+    tables = {
+        "same": [1.0] * len(teachers),
+        "different": [0.1 * k + 0.3 for k in range(len(teachers))],
+        "by input": list(torch.rand(len(teachers), len(source), bank.classes, generator=Key(1).torch())),
+    }[weights]
+    ensemble = Ensemble(bank, [replace(t, weight=w) for t, w in zip(teachers, tables, strict=True)], target)
+    totals = torch.zeros(len(source), bank.classes)
+    for teacher, coefficient in zip(teachers, ensemble.coefficients, strict=True):
+        model = mixed()[0].lend(teacher.prototype, teacher.weights).eval()
+        for where in asked.split(PREDICTION_BATCH):
+            with torch.no_grad():
+                logits = model(source.inputs(where))
+            share = logits if target == "mean_logits" else logits.softmax(dim=1)
+            totals[where] += (coefficient[where] if weights == "by input" else coefficient) * share
+    plain = ensemble._combine(totals)
+    for hands in (Hands(), Backwards()):
+        assert torch.equal(ensemble.predict(source, asked, silence, hands), plain)
+
+
+def test_a_teacher_has_the_experiments_threads_wherever_it_is_asked():
+    bank, teachers = mixed()
+    bank.compute = replace(CPU, threads=3)
+    seen = []
+
+    class Watching(Source):
+        def inputs(self, indices):
+            seen.append(torch.get_num_threads())
+            return super().inputs(indices)
+
+    source = Watching(**vars(make_source(4)))
+    Question(bank, source, source.all_indices(), "mean_logits")(teachers[0])
+    assert seen == [3]
+
+
+def test_how_much_a_teacher_counts_does_not_travel():
+    """It may be a table as large as all answers."""
+    bank, teachers = mixed()
+    source = make_source(20)
+    seen = []
+
+    class Watching(Hands):
+        def each(self, what, work, items):
+            seen.extend(items)
+            return super().each(what, work, items)
+
+    heavy = [replace(teacher, weight=torch.ones(20, bank.classes)) for teacher in teachers]
+    Ensemble(bank, heavy, "mean_logits").predict(source, source.all_indices(), silence, Watching())
+    assert [teacher.weight for teacher in seen] == [1.0] * len(teachers)
 
 
 def test_progress_is_told():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -12,6 +13,7 @@ from fedfuse.core.errors import ConfigError
 from fedfuse.core.messages import Task
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
+from fedfuse.engines import LocalEngine
 from fedfuse.local import GlobalDistillation, Plain, TrainingSettings, Visit
 from fedfuse.local.loop import train
 from fedfuse.methods import METHODS
@@ -122,14 +124,13 @@ def played(objective, rounds, bank=None, **settings):
     """The snapshots before each round and after the last, and the tasks of every round."""
     rounds_of_tasks = []
     federation = make_federation(bank or make_bank(**TWO), make_recipe(local=objective), rounds=rounds, **settings)
-    inner = federation.engine.train
 
-    class Listening:
+    class Listening(LocalEngine):
         def train(self, tasks, states):
             rounds_of_tasks.append(list(tasks))
-            return inner(tasks, states)
+            return super().train(tasks, states)
 
-    federation = type(federation)(**{**vars(federation), "engine": Listening()})
+    federation = replace(federation, engine=Listening(federation.engine.clients))
     snapshots = [federation.start()]
     for _ in range(rounds):
         snapshots.append(federation.advance(snapshots[-1]))

@@ -34,18 +34,19 @@ def federation_of(local=None, merge=UNIFORM, training=SHORT, architectures=None,
     bank = make_bank(**(architectures or {"norm": TinyNorm()}))
     bend = more.pop("bend", None)
     federation = make_federation(bank=bank, recipe=recipe, **more)
-    engine = LocalEngine(dataclasses.replace(federation.engine.clients, training=training))
-    return dataclasses.replace(federation, engine=Bent(engine, bend) if bend else engine)
+    clients = dataclasses.replace(federation.engine.clients, training=training)
+    return dataclasses.replace(federation, engine=Bent(clients, bend) if bend else LocalEngine(clients))
 
 
-class Bent:
+class Bent(LocalEngine):
     """An engine whose answers are changed one by one."""
 
-    def __init__(self, inner, change):
-        self.inner, self.change = inner, change
+    def __init__(self, clients, change):
+        super().__init__(clients)
+        self.change = change
 
     def train(self, tasks, states):
-        return [(self.change(update), state) for update, state in self.inner.train(tasks, states)]
+        return [(self.change(update), state) for update, state in super().train(tasks, states)]
 
 
 def played(federation, rounds):

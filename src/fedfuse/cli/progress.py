@@ -69,8 +69,9 @@ class RunProgress:
                 )
         elif event["event"] == "update_refused":
             self.console.print(f"[yellow]client {event['client']} was refused: {event['reason']}[/]", highlight=False)
-        elif event["event"] == "client_retried":
-            self.console.print(f"[yellow]client {event['client']} was retried: {event['reason']}[/]", highlight=False)
+        elif event["event"] in ("client_retried", "work_retried"):
+            what = event["what"] if "what" in event else f"client {event['client']}"
+            self.console.print(f"[yellow]{what} was retried: {event['reason']}[/]", highlight=False)
 
 
 def _accuracies(event: Event) -> str:

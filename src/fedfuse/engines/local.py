@@ -35,7 +35,7 @@ class LocalEngineSettings(Part):
         return WorkersEngine(clients, self.workers, self.timeout, log)
 
 
-class LocalEngine:
+class LocalEngine(Engine):
     """In-process clients that share resident models: the easiest to debug."""
 
     def __init__(self, clients: Clients) -> None:

@@ -1,7 +1,8 @@
-"""Tasks and updates on their way between processes: a small pickle, and beside it every tensor as raw bytes.
+"""Jobs and results on their way between processes: a small pickle, and beside it every tensor as raw bytes.
 
-Tensors that several tasks of a round share (global weights, a generator, a control variate) travel once to each
-process, however many clients it plays. Parcels go between processes of one run only; nothing of them is ever stored.
+Tensors that several jobs share (global weights, a generator, a control variate) travel once to each process, however
+many of the jobs it does, and those that it has since its start (public inputs) not at all. Parcels go between processes
+of one run only; nothing of them is ever stored.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import io
 import pickle
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedfuse.core.messages import Task
-from fedfuse.federation.state import ClientStates
+from fedfuse.engines.jobs import Job
 
 Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
 
@@ -32,48 +32,69 @@ class Parcel:
 
 
 class Cargo:
-    """A round's tasks with their clients' states, packed one by one when their turn comes."""
+    """Jobs that are packed one by one when their turn comes.
 
-    def __init__(self, tasks: Sequence[Task], states: ClientStates) -> None:
-        self._states = states
-        everything = [tensor for task in tasks for tensor in _tensors(task)]
+    ``lasting`` are tensors that the processes have since their start, in this order.
+    """
+
+    def __init__(self, jobs: Sequence[Job], lasting: Sequence[Tensor] = ()) -> None:
+        self._lasting = lasting
+        known = set(map(id, lasting))
+        everything = [tensor for job in jobs for tensor in tensors_in(job) if id(tensor) not in known]
         uses = Counter(map(id, everything))
         self._common = list({id(tensor): tensor for tensor in everything if uses[id(tensor)] > 1}.values())
 
-    def common(self) -> Sequence[Bytes]:
-        """What more than one task needs."""
-        return [_bytes(tensor) for tensor in self._common]
+    def common(self) -> list[Bytes]:
+        """What more than one job needs."""
+        return as_bytes(self._common)
 
-    def parcel(self, task: Task) -> Parcel:
-        """One task and its client's state, without what is common."""
-        return pack((task, self._states.get(task.client, {})), self._common)
+    def parcel(self, job: Job) -> Parcel:
+        """One job, without what is common and what lasts."""
+        return pack(job, self._common, self._lasting)
 
 
-def pack(value: Any, common: Sequence[Tensor] = ()) -> Parcel:
-    """``value`` ready to travel; tensors that are among ``common`` stay behind."""
+def pack(value: Any, common: Sequence[Tensor] = (), lasting: Sequence[Tensor] = ()) -> Parcel:
+    """``value`` ready to travel; tensors that are among ``common`` and ``lasting`` stay behind."""
     file = io.BytesIO()
-    pickler = _Pickler(file, common)
+    pickler = _Pickler(file, {"common": common, "lasting": lasting})
     pickler.dump(value)
-    return Parcel(file.getvalue(), pickler.tensors)
+    return Parcel(file.getvalue(), as_bytes(pickler.tensors))
 
 
-def unpack(parcel: Parcel, common: Sequence[Bytes] = ()) -> Any:
-    """The packed value; its tensors lie in the parcel's memory and that of ``common``."""
-    return _Unpickler(io.BytesIO(parcel.note), {"own": parcel.tensors, "common": common}).load()
+def unpack(parcel: Parcel, common: Sequence[Bytes] = (), lasting: Sequence[Bytes] = ()) -> Any:
+    """The packed value; its tensors lie in the memory of the parcel, of ``common`` and of ``lasting``."""
+    tensors = {"own": parcel.tensors, "common": common, "lasting": lasting}
+    return _Unpickler(io.BytesIO(parcel.note), tensors).load()
+
+
+def tensors_in(value: Any) -> list[Tensor]:
+    """All tensors of a value, in the order in which ``pack`` puts them into a parcel."""
+    pickler = _Pickler(io.BytesIO(), {})
+    pickler.dump(value)
+    return pickler.tensors
+
+
+def as_bytes(tensors: Sequence[Tensor]) -> list[Bytes]:
+    """The memory of tensors, or of contiguous copies on the CPU."""
+    return [tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy() for tensor in tensors]
 
 
 class _Pickler(pickle.Pickler):
-    def __init__(self, file: io.BytesIO, common: Sequence[Tensor]) -> None:
+    """Leaves tensors out and collects those that are in none of the places ``elsewhere``."""
+
+    def __init__(self, file: io.BytesIO, elsewhere: Mapping[str, Sequence[Tensor]]) -> None:
         super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
-        self.tensors: list[Bytes] = []
-        self._places = {id(tensor): ("common", index) for index, tensor in enumerate(common)}
+        self.tensors: list[Tensor] = []
+        self._places = {
+            id(tensor): (where, index) for where, tensors in elsewhere.items() for index, tensor in enumerate(tensors)
+        }
 
     def persistent_id(self, value: Any) -> tuple[str, int, torch.dtype, tuple[int, ...]] | None:
         if not isinstance(value, Tensor):
             return None
         if id(value) not in self._places:
             self._places[id(value)] = ("own", len(self.tensors))
-            self.tensors.append(_bytes(value))
+            self.tensors.append(value)
         return *self._places[id(value)], value.dtype, tuple(value.shape)
 
 
@@ -86,13 +107,3 @@ class _Unpickler(pickle.Unpickler):
         where, index, dtype, shape = place
         flat = torch.from_numpy(self._tensors[where][index])
         return flat.view(dtype).view(shape) if len(flat) else torch.empty(shape, dtype=dtype)
-
-
-def _tensors(task: Task) -> Iterator[Tensor]:
-    yield task.weights.flat
-    yield from task.extras.values()
-
-
-def _bytes(tensor: Tensor) -> Bytes:
-    flat: Bytes = tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy()
-    return flat

@@ -1,4 +1,4 @@
-"""A worker process and the handle by which the run holds it: parcels with tasks go in, parcels with updates come out.
+"""A worker process and the handle by which the run holds it: parcels with jobs go in, parcels with results come out.
 
 The process is spawned, never forked. The clients' examples and all other tensors it is born with are shared memory, so
 that many workers hold one dataset. It ends when it is told to, and at once when the process that started it is gone.
@@ -12,7 +12,7 @@ import pickle
 import signal
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
@@ -21,14 +21,16 @@ from typing import Any
 
 import numpy as np
 import torch.multiprocessing
+from torch import Tensor
 
 from fedfuse.core.errors import FedfuseError
-from fedfuse.core.messages import Task, Tensors, Update
-from fedfuse.engines.parcels import Bytes, Cargo, Parcel, pack, unpack
+from fedfuse.engines.jobs import Job
+from fedfuse.engines.parcels import Bytes, Cargo, Parcel, as_bytes, pack, unpack
 from fedfuse.local import Clients
+from fedfuse.runtime.hands import Progress, silence
 
 COMMON, READY = b"", b"ready"
-"""Notes of parcels that hold no value: what the next tasks have in common, and a worker's first word."""
+"""Notes of parcels that hold no value: what the next jobs have in common, and a worker's first word."""
 
 
 class LostError(Exception):
@@ -38,8 +40,9 @@ class LostError(Exception):
 class Worker:
     """One worker process, started when it is first needed, and again after it was lost."""
 
-    def __init__(self, clients: Clients) -> None:
+    def __init__(self, clients: Clients, lasting: Sequence[Tensor]) -> None:
         self.clients = clients
+        self.lasting = lasting
         self._process: SpawnProcess | None = None
         self._pipe: Connection | None = None
         self._round: Cargo | None = None
@@ -54,7 +57,7 @@ class Worker:
             return
         context = torch.multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(self.clients, theirs), daemon=True)
+        self._process = context.Process(target=_serve, args=(self.clients, self.lasting, theirs), daemon=True)
         try:
             with _deaf_to_interrupts():
                 self._process.start()
@@ -69,8 +72,8 @@ class Worker:
         finally:
             theirs.close()
 
-    def ask(self, cargo: Cargo, task: Task, timeout: float | None) -> tuple[Update, Tensors]:
-        """Let the worker train for one task; an error of the client's own is raised here as it was there."""
+    def ask(self, cargo: Cargo, job: Job, timeout: float | None) -> Any:
+        """Let the worker do one job; an error of the job's own is raised here as it was there."""
         assert self._pipe is not None
         late = threading.Event()
         try:
@@ -80,14 +83,14 @@ class Worker:
                 if self._round is not cargo:
                     _send(self._pipe, Parcel(COMMON, cargo.common()))
                     self._round = cargo
-                _send(self._pipe, cargo.parcel(task))
+                _send(self._pipe, cargo.parcel(job))
                 reply = unpack(_receive(self._pipe))
         except (EOFError, OSError):
             code = self.end()
             raise LostError(f"gave no answer in {timeout:g} s" if late.is_set() else _ended(code)) from None
         if isinstance(reply, Exception):
             raise reply
-        return reply  # type: ignore[no-any-return]
+        return reply
 
     def kill(self) -> None:
         """End the process; whoever waits for its answer finds it lost."""
@@ -107,11 +110,11 @@ class Worker:
         return process.exitcode
 
 
-def _serve(clients: Clients, pipe: Connection) -> None:
-    """The worker process: train for one task after another until the pipe is closed."""
+def _serve(clients: Clients, lasting: Sequence[Tensor], pipe: Connection) -> None:
+    """The worker process: one job after another until the pipe is closed."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     warm_up()
-    common: list[Bytes] = []
+    common, known = list[Bytes](), as_bytes(lasting)
     _send(pipe, Parcel(READY, []))
     while True:
         try:
@@ -121,7 +124,7 @@ def _serve(clients: Clients, pipe: Connection) -> None:
         if parcel.note == COMMON:
             common = list(parcel.tensors)
         else:
-            _send(pipe, answer(clients, parcel, common))
+            _send(pipe, answer(clients, parcel, common, known))
 
 
 def warm_up() -> None:
@@ -130,11 +133,12 @@ def warm_up() -> None:
     torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)
 
 
-def answer(clients: Clients, parcel: Parcel, common: list[Bytes]) -> Parcel:
-    """The packed update and state of a packed task, or the error that its client ran into."""
+def answer(
+    clients: Clients, parcel: Parcel, common: Sequence[Bytes], lasting: Sequence[Bytes], progress: Progress = silence
+) -> Parcel:
+    """The packed result of a packed job, or the error that it ran into."""
     try:
-        task, state = unpack(parcel, common)
-        return pack(clients.work(task, state))
+        return pack(unpack(parcel, common, lasting)(clients, progress))
     except Exception as error:
         return pack(_portable(error))
 

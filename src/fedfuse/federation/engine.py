@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Protocol
 
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.federation.state import ClientStates
+from fedfuse.runtime.hands import OWN, Hands
 
 
-class Engine(Protocol):
-    """Where clients run."""
+class Engine(ABC):
+    """Where clients run, and who does the server's heavy work."""
 
+    @abstractmethod
     def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
         """Let the clients work, and yield each update with the client's new state, in any order."""
 
+    def hands(self, number: int) -> Hands:  # noqa: ARG002 - others report what is lost in a round
+        """Who asks teachers and distils in this round: the process that runs the round."""
+        return OWN
+
+    @abstractmethod
     def close(self) -> None:
         """Release whatever the engine holds."""

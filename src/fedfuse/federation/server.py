@@ -133,6 +133,7 @@ class _Round:
             validation=federation.validation,
             source=federation.source,
             progress=federation.log.tick,
+            hands=federation.engine.hands(self.number),
         )
 
     @cached_property

@@ -16,6 +16,7 @@ from flwr.app import Message, MessageType, RecordDict
 
 from fedfuse.core.errors import FedfuseError
 from fedfuse.core.messages import Task, Tensors, Update
+from fedfuse.federation import Engine
 from fedfuse.federation.state import ClientStates
 from fedfuse.flower.records import Order, order_to_records, report_from_records
 from fedfuse.flower.roster import Roster
@@ -29,7 +30,7 @@ class QuorumError(FedfuseError):
     """Too few clients answered; the finished rounds are kept."""
 
 
-class FlowerEngine:
+class FlowerEngine(Engine):
     """Clients are nodes of a Flower federation."""
 
     def __init__(self, roster: Roster, experiment: str) -> None:

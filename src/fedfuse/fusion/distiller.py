@@ -20,11 +20,13 @@ from fedfuse.core.weights import Weights
 from fedfuse.fusion.base import Fused
 from fedfuse.fusion.swa import RunningAverage, Swa
 from fedfuse.models import Classifier
+from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.batches import endless_batches, slices
 from fedfuse.runtime.evaluate import Evaluator
+from fedfuse.runtime.hands import Progress
 from fedfuse.runtime.optimizers import Adam, AnyOptimizer
 from fedfuse.runtime.source import Source
-from fedfuse.runtime.view import Progress, ServerView
+from fedfuse.runtime.view import ServerView
 
 
 class Distiller(Settings):
@@ -123,15 +125,33 @@ class Distilled:
 
 
 def teach(view: ServerView, distiller: Distiller, begin: Mapping[str, Weights], lessons: Sequence[Lesson]) -> Fused:
-    """One student per prototype, all from the same lessons."""
+    """One student per prototype, all from the same lessons, by whoever does the server's heavy work."""
     assert view.source is not None, "checked before round 1"
-    weights, report = {}, {}
-    for prototype, start in begin.items():
-        student = view.bank.lend(prototype, start)
-        school = School(view.source, view.validation, view.key.child(prototype), view.progress)
-        report[prototype] = distiller.distil(student, lessons, school).report()
-        weights[prototype] = Weights.of(student, start.layout)
-    return Fused(weights, report)
+    course = Course(view.bank, distiller, begin, lessons, view.source, view.validation, view.key)
+    return view.hands.one("the distillation", course, view.progress)
+
+
+@dataclass(frozen=True)
+class Course:
+    """All that the distillation of a round is made of, so that it can take place in another process."""
+
+    bank: ModelBank
+    distiller: Distiller
+    begin: Mapping[str, Weights]
+    lessons: Sequence[Lesson]
+    source: Source
+    validation: Evaluator | None
+    key: Key
+
+    def __call__(self, progress: Progress) -> Fused:
+        weights, report = {}, {}
+        with self.bank.compute.fixed_threads():
+            for prototype, start in self.begin.items():
+                student = self.bank.lend(prototype, start)
+                school = School(self.source, self.validation, self.key.child(prototype), progress)
+                report[prototype] = self.distiller.distil(student, self.lessons, school).report()
+                weights[prototype] = Weights.of(student, start.layout)
+        return Fused(weights, report)
 
 
 def lessons_from(source: Source, answers: Tensor, distiller: Distiller, key: Key) -> list[Lesson]:
@@ -141,8 +161,8 @@ def lessons_from(source: Source, answers: Tensor, distiller: Distiller, key: Key
 
 
 def remembered(source: Source, answers: Tensor, where: Tensor) -> tuple[Tensor, Tensor]:
-    """A lesson from a table of answers about the source."""
-    return source.inputs(where), answers[where]
+    """A lesson from a table of answers about the source, which may lie anywhere."""
+    return source.inputs(where), answers[where].to(source.compute.device)
 
 
 class _Best:

@@ -68,7 +68,8 @@ class EnsembleDistillation(EnsembleFuse):
         keys = [view.key.child("views", i) for i in range(len(plan))]
         if self.views == "augmented":
             return [partial(self._fresh, source, ensemble, *step) for step in zip(plan, keys, strict=True)]
-        answers = self._sharpen(ensemble.predict(source, torch.cat(plan).unique(), view.progress))
+        asked = torch.cat(plan).unique()
+        answers = self._sharpen(ensemble.predict(source, asked, view.progress, view.hands))
         if self.views == "student":
             return [partial(_student_augmented, source, answers, *step) for step in zip(plan, keys, strict=True)]
         return [partial(remembered, source, answers, where) for where in plan]
@@ -83,4 +84,4 @@ class EnsembleDistillation(EnsembleFuse):
 
 
 def _student_augmented(source: Source, answers: Tensor, where: Tensor, key: Key) -> tuple[Tensor, Tensor]:
-    return source.augmented(where, key), answers[where]
+    return source.augmented(where, key), answers[where].to(source.compute.device)

@@ -41,8 +41,7 @@ class PredictionDistillation(Fuse):
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:  # noqa: ARG002
         assert view.source is not None, "checked before round 1"
         assert view.answers is not None, "checked when the recipe was made"
-        target = view.answers.log_probabilities.to(view.bank.compute.device)
-        lessons = lessons_from(view.source, target, self.distiller, view.key)
+        lessons = lessons_from(view.source, view.answers.log_probabilities, self.distiller, view.key)
         return teach(view, self.distiller, self._begin(view), lessons)
 
     def _begin(self, view: ServerView) -> Mapping[str, Weights]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -15,8 +15,8 @@ from fedfuse.core.weights import Weights
 from fedfuse.fusion.weighting import Trust
 from fedfuse.runtime.bank import TEACHER, ModelBank
 from fedfuse.runtime.evaluate import evaluation_mode
+from fedfuse.runtime.hands import OWN, Hands, Progress, in_order
 from fedfuse.runtime.source import PREDICTION_BATCH, Source
-from fedfuse.runtime.view import Progress
 
 Target = Literal["mean_logits", "mean_probabilities"]
 """mean_logits: average logits, then softmax (FedDF). mean_probabilities: average softmax outputs (FedBE, FedED)."""
@@ -29,6 +29,22 @@ class Teacher:
     prototype: str
     weights: Weights
     weight: Trust = 1.0
+
+
+@dataclass(frozen=True)
+class Question:
+    """What every teacher of an ensemble is asked by itself, here or in another process: about these public inputs."""
+
+    bank: ModelBank
+    source: Source
+    indices: Tensor
+    target: Target
+
+    def __call__(self, teacher: Teacher) -> Tensor:
+        """What the teacher puts into the target, one row for each index; how much that counts is not its affair."""
+        with self.bank.compute.fixed_threads(), asked(self.bank, teacher) as model:
+            batches = self.indices.split(PREDICTION_BATCH)
+            return torch.cat([share(self.target, model(self.source.inputs(where))) for where in batches])
 
 
 @dataclass(frozen=True)
@@ -51,36 +67,43 @@ class Ensemble:
         """The ensemble's prediction for a batch of any inputs, where every teacher counts the same everywhere."""
         total: Tensor | None = None
         for teacher, coefficient in zip(self.teachers, self.coefficients, strict=True):
-            with self._asked(teacher) as model:
-                share = coefficient * self._share(model(inputs))
-            total = share if total is None else total + share
+            with asked(self.bank, teacher) as model:
+                said = coefficient * share(self.target, model(inputs))
+            total = said if total is None else total + said
         assert total is not None, "an ensemble has at least one teacher"
         return self._combine(total)
 
-    def predict(self, source: Source, indices: Tensor, progress: Progress) -> Tensor:
+    def predict(self, source: Source, indices: Tensor, progress: Progress, hands: Hands = OWN) -> Tensor:
         """The ensemble's predictions as a table over the source, filled at ``indices``.
 
-        Each teacher goes once through all of them, so that its weights are loaded once.
+        Each teacher goes once through all of them, so that its weights are loaded once. In whatever order teachers
+        answer, their answers are added in the order of the teachers.
         """
-        totals = torch.zeros(len(source), self.bank.classes, device=self.bank.compute.device)
-        for done, (teacher, coefficient) in enumerate(zip(self.teachers, self.coefficients, strict=True)):
-            progress("teachers", done, len(self.teachers))
-            with self._asked(teacher) as model:
-                for where in indices.split(PREDICTION_BATCH):
-                    factor = coefficient[where] if isinstance(coefficient, Tensor) else coefficient
-                    totals[where] += factor * self._share(model(source.inputs(where)))
-        progress("teachers", len(self.teachers), len(self.teachers))
+        device, number = self.bank.compute.device, len(self.teachers)
+        totals = torch.zeros(len(source), self.bank.classes, device=device)
+        question = Question(self.bank, source, indices, self.target)
+        asked_alone = [replace(teacher, weight=1.0) for teacher in self.teachers]
+        progress("teachers", 0, number)
+        for place, said in enumerate(in_order(hands.each("teacher", question, asked_alone))):
+            coefficient = self.coefficients[place]
+            factor = coefficient[indices] if isinstance(coefficient, Tensor) else coefficient
+            totals[indices] += factor * said.to(device)
+            progress("teachers", place + 1, number)
         return self._combine(totals)
-
-    def _share(self, logits: Tensor) -> Tensor:
-        return logits if self.target == "mean_logits" else logits.softmax(dim=1)
 
     def _combine(self, total: Tensor) -> Tensor:
         average = total / len(self.teachers)
         return average.log_softmax(dim=1) if self.target == "mean_logits" else average.clamp_min(1e-30).log()
 
-    @contextmanager
-    def _asked(self, teacher: Teacher) -> Iterator[Callable[[Tensor], Tensor]]:
-        model = self.bank.lend(teacher.prototype, teacher.weights, role=TEACHER)
-        with torch.no_grad(), evaluation_mode(model):
-            yield model
+
+def share(target: Target, logits: Tensor) -> Tensor:
+    """What the ensemble averages."""
+    return logits if target == "mean_logits" else logits.softmax(dim=1)
+
+
+@contextmanager
+def asked(bank: ModelBank, teacher: Teacher) -> Iterator[Callable[[Tensor], Tensor]]:
+    """The teacher's network, to be asked and not to be trained."""
+    model = bank.lend(teacher.prototype, teacher.weights, role=TEACHER)
+    with torch.no_grad(), evaluation_mode(model):
+        yield model

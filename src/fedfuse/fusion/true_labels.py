@@ -43,5 +43,5 @@ class TrueLabels(Fuse):
 def label_lessons(source: Source, distiller: Distiller, bank: ModelBank, key: Key) -> list[Lesson]:
     """Mini-batches of inputs with certainty about their true class."""
     assert source.labels is not None, "checked before round 1"
-    target = F.one_hot(source.labels, bank.classes).float().clamp_min(1e-12).log().to(bank.compute.device)
+    target = F.one_hot(source.labels, bank.classes).float().clamp_min(1e-12).log()
     return lessons_from(source, target, distiller, key)

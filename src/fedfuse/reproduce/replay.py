@@ -16,6 +16,7 @@ from fedfuse.federation.events import EventLog
 from fedfuse.federation.folder import RunFolder
 from fedfuse.federation.state import ClientStates
 from fedfuse.models import Classifier
+from fedfuse.runtime.hands import Hands
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class LastRound:
         return self.built.federation.bank.lend(self.prototype, weights)
 
 
-class Witness:
+class Witness(Engine):
     """An engine that remembers the updates of the latest round."""
 
     def __init__(self, engine: Engine) -> None:
@@ -54,6 +55,9 @@ class Witness:
         for update, state in self.engine.train(tasks, states):
             self.updates.append(update)
             yield update, state
+
+    def hands(self, number: int) -> Hands:
+        return self.engine.hands(number)
 
     def close(self) -> None:
         self.engine.close()

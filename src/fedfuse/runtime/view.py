@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from torch import Tensor
 
@@ -12,10 +12,8 @@ from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.evaluate import Evaluator
+from fedfuse.runtime.hands import OWN, Hands, Progress, silence
 from fedfuse.runtime.source import Source
-
-Progress = Callable[[str, int, int], None]
-"""Told (what, done, total) during long server work."""
 
 
 @dataclass(frozen=True)
@@ -54,4 +52,6 @@ class ServerView:
     """Where predictions are what clients send."""
     shares: Sequence[Tensor] = ()
     """How much each client's predictions count on the source, where clients testified to it."""
-    progress: Progress = field(default=lambda _what, _done, _total: None)
+    progress: Progress = silence
+    hands: Hands = OWN
+    """Who does the heavy work of this round."""

@@ -1,0 +1,107 @@
+"""What a process of an engine can be given to do: a client's training, or a piece of the server's heavy work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+from fedfuse.core.errors import FedfuseError
+from fedfuse.core.messages import Task, Tensors, Update
+from fedfuse.federation.events import EventLog
+from fedfuse.local import Clients
+from fedfuse.runtime.hands import Hands, Item, Progress, Result
+
+ATTEMPTS = 3
+"""How often a job is tried before the run stops."""
+
+
+class Job(Protocol):
+    """Something that can be done in any process, and again if that process is lost."""
+
+    @property
+    def round(self) -> int: ...
+
+    @property
+    def name(self) -> str: ...
+
+    def __call__(self, clients: Clients, progress: Progress) -> Any:
+        """Do it, with the clients that the process can play."""
+
+    def retried(self, log: EventLog, reason: str) -> None:
+        """Say that it is done anew."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """A client's task, and what the client remembers."""
+
+    task: Task
+    state: Tensors
+
+    @property
+    def round(self) -> int:
+        return self.task.round
+
+    @property
+    def name(self) -> str:
+        return f"client {self.task.client}"
+
+    def __call__(self, clients: Clients, progress: Progress) -> tuple[Update, Tensors]:  # noqa: ARG002 - it is short
+        return clients.work(self.task, self.state)
+
+    def retried(self, log: EventLog, reason: str) -> None:
+        log.emit("client_retried", round=self.round, client=self.task.client, reason=reason)
+
+
+@dataclass(frozen=True)
+class Errand:
+    """A piece of the server's work."""
+
+    round: int
+    name: str
+    work: Callable[[Progress], Any]
+
+    def __call__(self, clients: Clients, progress: Progress) -> Any:  # noqa: ARG002 - it needs none
+        return self.work(progress)
+
+    def retried(self, log: EventLog, reason: str) -> None:
+        log.emit("work_retried", round=self.round, what=self.name, reason=reason)
+
+
+class HiredHands(Hands):
+    """An engine's processes, for the server's work in one round.
+
+    ``many`` does jobs side by side and yields each result with its job's place; ``alone`` does one that tells its
+    progress, in this process if there is none.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        many: Callable[[Sequence[Job]], Iterator[tuple[int, Any]]],
+        alone: Callable[[Job, Progress], Any] | None = None,
+    ) -> None:
+        self.number, self.many, self.alone = number, many, alone
+
+    def each(self, what: str, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[tuple[int, Result]]:
+        pieces = [partial(_to, item, work) for item in items]
+        return self.many([Errand(self.number, f"{what} {place}", piece) for place, piece in enumerate(pieces)])
+
+    def one(self, what: str, work: Callable[[Progress], Result], progress: Progress) -> Result:
+        if self.alone is None:
+            return work(progress)
+        return self.alone(Errand(self.number, what, work), progress)  # type: ignore[no-any-return]
+
+
+def _to(item: Item, work: Callable[[Item], Result], _progress: Progress) -> Result:
+    return work(item)
+
+
+def exhausted(job: Job, attempts: int, reason: str) -> FedfuseError:
+    """The end of a run with a job that nobody can do."""
+    return FedfuseError(
+        f"{job.name} was tried {attempts} times in round {job.round}, but {reason}; finished rounds are "
+        "kept, mend that (memory, a timeout, a script without `if __name__ == '__main__'`) and go on with --resume"
+    )
