@@ -1,7 +1,6 @@
-"""``fedfuse flower supernode`` that says everything twice: every answer, and the answer before with every new question.
+"""``fedfuse flower supernode`` that gives every answer a second time, once it was sent as a whole.
 
-A program of its own, started by tests in place of fedfuse's. The first is what a node does that did not hear that its
-answer arrived; the second, a node that answers a question that was answered and done with.
+A program of its own, started by tests in place of fedfuse's.
 """
 
 from __future__ import annotations
@@ -19,18 +18,16 @@ push, pull = FleetHttpClient.PushMessages, FleetHttpClient.PullMessages
 said: list[Any] = []
 
 
-def push_twice(client: FleetHttpClient, request: Any) -> Any:
+def push_and_remember(client: FleetHttpClient, request: Any) -> Any:
     said.append(request)
-    push(client, request)
     return push(client, request)
 
 
-def push_again(client: FleetHttpClient, request: Any) -> Any:
-    questions = pull(client, request)
-    if questions.messages_list and said:
-        push(client, said[-1])
+def push_again_and_pull(client: FleetHttpClient, request: Any) -> Any:
+    while said:
+        push(client, said.pop())
         print("said again", flush=True)
-    return questions
+    return pull(client, request)
 
 
 def become(command: list[str]) -> None:
@@ -39,6 +36,6 @@ def become(command: list[str]) -> None:
     flower_supernode()
 
 
-FleetHttpClient.PushMessages, FleetHttpClient.PullMessages = push_twice, push_again
+FleetHttpClient.PushMessages, FleetHttpClient.PullMessages = push_and_remember, push_again_and_pull
 flower._become = become
 app(["flower", *sys.argv[1:]])
