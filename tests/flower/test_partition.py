@@ -1,13 +1,14 @@
 """A network that is cut in the middle of a round and mended after it: a node in a network namespace of its own.
 
-Namespaces take root's rights. Where they are not allowed, the node that sleeps in test_faults.py stands for this: it is
-as silent as one behind a cut cable.
+Namespaces take root's rights. Where they are not allowed, the node that is killed in test_faults.py stands for this: it
+is as silent as one behind a cut cable.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
+from contextlib import suppress
 
 import pytest
 
@@ -33,9 +34,10 @@ class Cable:
     def __enter__(self) -> Cable:
         try:
             ip("netns", "add", self.namespace)
+            ip("link", "add", self.here, "type", "veth", "peer", "name", self.there, "netns", self.namespace)
         except (OSError, subprocess.CalledProcessError) as error:
+            self.__exit__()
             pytest.skip(f"network namespaces are not allowed here: {getattr(error, 'stderr', error)!r}")
-        ip("link", "add", self.here, "type", "veth", "peer", "name", self.there, "netns", self.namespace)
         ip("address", "add", f"{self.address}/30", "dev", self.here)
         ip("-n", self.namespace, "address", "add", f"{self.other}/30", "dev", self.there)
         ip("link", "set", self.here, "up")
@@ -50,7 +52,8 @@ class Cable:
         ip("-n", self.namespace, "link", "set", self.there, "up")
 
     def __exit__(self, *_: object) -> None:
-        ip("netns", "delete", self.namespace)
+        with suppress(OSError, subprocess.CalledProcessError):
+            ip("netns", "delete", self.namespace)
 
 
 def test_a_node_that_is_cut_off_costs_its_answer_and_takes_part_again(tmp_path):
