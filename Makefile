@@ -15,9 +15,10 @@ test: check
 	$(RUN) pytest -n $(CORES)
 
 # The same bits and the same faults on Ray and Flower, in process and as real processes on this machine. They have an
-# environment of their own, because they want older versions of some packages than the constraints have.
+# environment of their own, because they want older versions of some packages than the constraints have. A file's tests
+# share one deployment, so that files are what is run side by side, in the order that tests/flower/conftest.py gives them.
 test-engines: $(ENGINES)/installed
-	FEDFUSE_DEPLOYMENT=1 $(ENGINES)/bin/python -m pytest tests/engines tests/flower
+	FEDFUSE_DEPLOYMENT=1 $(ENGINES)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/engines tests/flower
 
 check: $(VENV)/installed-dev
 	$(RUN) ruff check .

@@ -14,7 +14,7 @@ from fedfuse.core.errors import ConfigError
 from fedfuse.core.files import write_text
 from fedfuse.experiment import Experiment, RunResult, read_raw
 from fedfuse.federation.folder import RunFolder
-from fedfuse.report import draw_comparison
+from fedfuse.report.comparison import draw_comparison
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,14 @@ if find_spec("flwr") is None:
         return WithoutFlower.from_parent(parent, path=module_path)
 
 
+LONGEST = [Path(__file__).with_name(f"test_{name}.py") for name in ("faults", "deployment", "partition")]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What waits for real processes begins first, so that nobody waits for it in the end."""
+    items.sort(key=lambda item: LONGEST.index(item.path) if item.path in LONGEST else len(LONGEST))
+
+
 @pytest.fixture(autouse=True)
 def _own_flower_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FLWR_HOME", str(tmp_path / "flwr"))

@@ -1,4 +1,7 @@
-"""A real federation on this machine: SuperLink and SuperNodes as processes, with TLS and node authentication."""
+"""A real federation on this machine: SuperLink and SuperNodes as processes, with TLS and node authentication.
+
+Such tests take minutes and run only with FEDFUSE_DEPLOYMENT=1 (make test-engines).
+"""
 
 from __future__ import annotations
 
@@ -9,26 +12,66 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from fedfuse.config import ExperimentConfig
+from fedfuse.experiment import Experiment
+from fedfuse.federation.folder import RunFolder
 from fedfuse.flower.deployment import connection
 from fedfuse.flower.keys import make_keys
 from fedfuse.flower.project import new_project
+from tests.helpers import files_of, tiny_config, without_seconds
 
 BIN = Path(sys.executable).parent
+FEDFUSE = (sys.executable, "-m", "fedfuse", "flower")
 PATIENCE = 240.0
+"""Seconds until a test gives up waiting for something that takes a few: a busy machine must not fail it."""
+ENGINE = {"kind": "flower", "wait": PATIENCE, "timeout": PATIENCE, "quorum": 0.5, "poll": 0.2}
+REAL_PROCESSES = [
+    pytest.mark.skipif("FEDFUSE_DEPLOYMENT" not in os.environ, reason="takes minutes: set FEDFUSE_DEPLOYMENT=1"),
+    pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc"),
+    pytest.mark.usefixtures("without_pictures"),
+]
+
+
+def config_of(method: str, rounds: int, clients: int, **sections: Any) -> ExperimentConfig:
+    partition = {"kind": "dirichlet", "clients": clients, "alpha": 1.0, "min_examples": 2}
+    return tiny_config(
+        method, **{"engine": ENGINE, "partition": partition, "federation": {"rounds": rounds}, **sections}
+    )
+
+
+def assert_same(out: Path, config: ExperimentConfig, folder: Path) -> None:
+    """What the local engine makes of the same experiment, below ``folder``, byte for byte."""
+    local = Experiment(config.model_copy(update={"engine": tiny_config().engine})).run(folder / "local")
+    assert files_of(out / "final") == files_of(local.folder.final)
+    mine, other = (without_seconds(RunFolder(path).read_summary()) for path in (out, local.folder.path))
+    assert mine == other
+
+
+def refused(out: Path) -> list[object]:
+    """The clients without whom each round had to end."""
+    return [record["refused"] for record in events(out) if record["event"] == "round_finished"]
 
 
 class Deployment:
-    """Processes that are ended, children included, when the deployment is left."""
+    """Processes that are ended, children included, when the deployment is left.
 
-    def __init__(self, folder: Path, nodes: int) -> None:
-        self.folder, self.nodes = folder, nodes
+    ``host`` is the SuperLink's address, and ``before`` what the command of a client's node begins with.
+    """
+
+    def __init__(
+        self, folder: Path, nodes: int, host: str = "127.0.0.1", before: Mapping[int, Sequence[str]] | None = None
+    ) -> None:
+        self.folder, self.nodes, self.host, self.before = folder, nodes, host, before or {}
         self.keys = folder / "keys"
-        self.port = free_port()
+        self.port = free_port(host)
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.environment = {
             **os.environ,
@@ -40,56 +83,86 @@ class Deployment:
         }
 
     def __enter__(self) -> Deployment:
-        make_keys(self.keys, self.nodes, [], days=1)
-        config = self.folder / "flwr" / "config.toml"
-        config.parent.mkdir(parents=True)
-        config.write_text(connection(f"127.0.0.1:{self.port}", self.keys))
-        self.start("link", "superlink", "--keys", str(self.keys), "--port", str(self.port))
-        for client in range(self.nodes):
-            register = ["supernode", "register", str(self.keys / f"client-{client}.pub"), "fedfuse"]
-            wait_until(lambda register=register: self.flwr(*register).returncode == 0)
-            self.start_node(client)
+        try:
+            make_keys(self.keys, self.nodes, [self.host], days=1)
+            config = self.folder / "flwr" / "config.toml"
+            config.parent.mkdir(parents=True)
+            config.write_text(connection(f"{self.host}:{self.port}", self.keys))
+            self.start_link()
+            with ThreadPoolExecutor() as pool:
+                list(pool.map(self._let_in, range(self.nodes)))
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
         for name in list(self.processes):
             self.end(name)
 
-    def start(self, name: str, *command: str) -> None:
-        log = (self.folder / f"{name}.log").open("ab")
-        arguments = [sys.executable, "-m", "fedfuse", "flower", *command]
-        self.processes[name] = subprocess.Popen(
-            arguments,
-            env=self.environment,
-            cwd=self.folder,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        log.close()
+    def start(self, name: str, command: Sequence[str]) -> None:
+        with (self.folder / f"{name}.log").open("ab") as log:
+            self.processes[name] = subprocess.Popen(
+                command,
+                env=self.environment,
+                cwd=self.folder,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
 
-    def start_node(self, client: int, keys: Path | None = None) -> None:
-        superlink, state = f"127.0.0.1:{self.port}", str(self.folder / "nodes")
+    def start_link(self) -> None:
+        """With the state, the keys and the port of the one before."""
+        options = ["--keys", str(self.keys), "--host", self.host, "--port", str(self.port)]
+        self.start("link", [*FEDFUSE, "superlink", *options])
+        wait_until(self._link_listens, self.story)
+
+    def _link_listens(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex((self.host, self.port)) == 0
+
+    def _let_in(self, client: int) -> None:
+        answer = self.flwr("supernode", "register", str(self.keys / f"client-{client}.pub"), "fedfuse")
+        assert answer.returncode == 0, answer.stdout + answer.stderr
+        self.start_node(client)
+
+    def start_node(self, client: int, keys: Path | None = None, program: Sequence[str] = FEDFUSE) -> None:
+        superlink, state = f"{self.host}:{self.port}", str(self.folder / "nodes")
         options = ["--client", str(client), "--superlink", superlink, "--port", str(free_port()), "--state", state]
-        self.start(f"node-{client}", "supernode", "--keys", str(keys or self.keys), *options)
+        command = [*program, "supernode", "--keys", str(keys or self.keys), *options]
+        self.start(f"node-{client}", [*self.before.get(client, ()), *command])
+
+    def stop_node(self, client: int) -> None:
+        """As its owner would, so that Flower knows at once that it is gone."""
+        node = self.processes[f"node-{client}"]
+        node.send_signal(signal.SIGTERM)
+        node.wait(timeout=PATIENCE)
+        self.end(f"node-{client}")
 
     def restart_node(self, client: int) -> None:
-        """Flower takes a node for connected until it missed two heartbeats, and refuses a second one meanwhile."""
+        """Flower takes a killed node for connected until it missed its heartbeats, and refuses a new one till then."""
+        log = self.folder / f"node-{client}.log"
 
         def stays() -> bool:
+            before = log.stat().st_size
             self.start_node(client)
-            try:
-                self.processes[f"node-{client}"].wait(timeout=20)
-            except subprocess.TimeoutExpired:
+            node = self.processes[f"node-{client}"]
+            wait_until(lambda: node.poll() is not None or b"SuperNode ID" in log.read_bytes()[before:])
+            if node.poll() is None:
                 return True
             self.end(f"node-{client}")
             return False
 
-        wait_until(stays)
+        wait_until(stays, log.read_text)
 
     def flwr(self, *command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [BIN / "flwr", *command], env=self.environment, cwd=self.folder, capture_output=True, text=True, timeout=60
+            [BIN / "flwr", *command],
+            env=self.environment,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
         )
 
     def submit(self, name: str, config: ExperimentConfig) -> Path:
@@ -109,13 +182,17 @@ class Deployment:
         return out
 
     def wait_for(self, path: Path) -> None:
-        wait_until(path.exists, lambda: (self.folder / "link.log").read_text()[-3000:])
+        wait_until(path.exists, self.story)
 
     def wait_for_event(self, out: Path, event: str, number: int) -> None:
         def happened() -> bool:
             return any((e["event"], e.get("round")) == (event, number) for e in events(out))
 
-        wait_until(happened, lambda: (self.folder / "link.log").read_text()[-3000:])
+        wait_until(happened, self.story)
+
+    def story(self) -> str:
+        """The last words of all processes, for a test that failed."""
+        return "\n".join(f"{log.name}\n{log.read_text()[-3000:]}" for log in sorted(self.folder.glob("*.log")))
 
     def end(self, name: str) -> None:
         """Kill a process and all that it started."""
@@ -129,6 +206,9 @@ class Deployment:
 
     def server_apps(self) -> list[int]:
         return [pid for pid in below(self.processes["link"].pid) if "flwr-serverapp" in command_of(pid)]
+
+    def client_apps(self, client: int) -> list[int]:
+        return [pid for pid in below(self.processes[f"node-{client}"].pid) if "flwr-clientapp" in command_of(pid)]
 
 
 def events(out: Path) -> list[dict[str, object]]:
@@ -144,9 +224,9 @@ def wait_until(condition: Callable[[], bool], story: Callable[[], str] = lambda:
         time.sleep(0.3)
 
 
-def free_port() -> int:
+def free_port(host: str = "127.0.0.1") -> int:
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind((host, 0))
         return int(probe.getsockname()[1])
 
 

@@ -172,6 +172,20 @@ class TestNodes:
         local = Experiment(local_config("scaffold", federation={"rounds": 2})).run(tmp_path / "local")
         assert_same(run_on(grid, config, tmp_path / "flower"), local, tmp_path / "nodes")
 
+    def test_one_that_joins_after_the_time_to_wait_takes_part_from_the_next_round_on(self, tmp_path):
+        config = flower_config("scaffold", federation={"rounds": 3})
+        grid = grid_for(config, tmp_path)
+        late, push = grid.nodes.pop(98), grid.push_messages
+
+        def join(messages):
+            if any(message.content["config"].get("server-round") == 2 for message in messages):
+                grid.nodes[98] = late
+            return push(messages)
+
+        grid.push_messages = join
+        result = run_on(grid, config, tmp_path / "flower")
+        assert [one.refused for one in result.history] == [(2,), (2,), ()]
+
     def test_states_do_not_pile_up(self, tmp_path):
         config = flower_config("scaffold", federation={"rounds": 8})
         run_on(grid_for(config, tmp_path), config, tmp_path / "flower")

@@ -143,6 +143,15 @@ class TestCommands:
         with pytest.raises(ConfigError, match="make keys with fedfuse flower keys"):
             supernode_command("127.0.0.1:8000", 9100, tmp_path, 0, {})
 
+    def test_what_the_superlink_knows_is_in_a_file_for_its_owner_only(self, keys, tmp_path):
+        for given, file in ((None, keys / "superlink.db"), (tmp_path / "mine.db", tmp_path / "mine.db")):
+            command = superlink_command("127.0.0.1", 8000, keys, given)
+            assert command[command.index("--database") + 1] == str(file)
+            assert file.stat().st_mode & 0o777 == 0o600
+        assert "--database" not in superlink_command("127.0.0.1", 8000, None, None)
+        with pytest.raises(ConfigError, match=r"link\.db: No such file or directory; name a file that can be written"):
+            superlink_command("127.0.0.1", 8000, keys, tmp_path / "nowhere" / "link.db")
+
     def test_connection_is_what_flower_reads(self, keys):
         import tomllib
 

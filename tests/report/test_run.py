@@ -4,7 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from fedfuse import report
-from fedfuse.report import draw_comparison, draw_run
+from fedfuse.report import draw_run
+from fedfuse.report.comparison import draw_comparison
 from tests.report.samples import check_picture, history, partition
 
 

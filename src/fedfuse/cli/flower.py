@@ -56,7 +56,10 @@ def superlink(
     keys: Keys = None,
     host: Annotated[str, typer.Option(help="address to listen on")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535)] = 8000,
-    database: Annotated[Path | None, typer.Option(help="file in which registered nodes outlive a restart")] = None,
+    database: Annotated[
+        Path | None,
+        typer.Option(help="file in which registered nodes outlive a restart (default: superlink.db beside the keys)"),
+    ] = None,
     insecure: Insecure = False,
 ) -> None:
     """Start a SuperLink with TLS and node authentication."""

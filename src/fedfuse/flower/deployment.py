@@ -1,11 +1,15 @@
 """The commands that start a SuperLink and its SuperNodes: with TLS and node authentication unless told otherwise.
 
 ``--insecure`` leaves both out, for trying things out on one machine: anything but a loopback address is refused.
+
+A SuperLink with keys keeps what it knows in a file. Without one, Flower forgets the registered nodes when the SuperLink
+ends, and the next one turns them away: every node exits and must be registered and started again.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,21 +18,21 @@ from fedfuse.flower.keys import CA, CERTIFICATE, KEY, LOOPBACK, check_node, chec
 
 ANYWHERE = ("0.0.0.0", "::")
 """Addresses to listen on that are nobody's name."""
+DATABASE = "superlink.db"
+"""Where a SuperLink keeps what it knows, in the folder of its keys."""
 
 
 def superlink_command(host: str, port: int, keys: Path | None, database: Path | None) -> list[str]:
-    """How to start the SuperLink; without ``keys`` insecurely."""
+    """How to start the SuperLink; without ``keys`` insecurely and, unless ``database`` is given, without a memory."""
     command = ["flower-superlink", "--host", host, "--port", str(port), "--disable-runtime-dependency-installation"]
-    if database is not None:
-        command += ["--database", str(database)]
     if keys is None:
         _only_here(host)
-        return [*command, "--insecure"]
+        return [*command, "--insecure", *([] if database is None else _database(database))]
     check_server(keys, None if host in ANYWHERE else host)
     files = {"--ssl-ca-certfile": CA, "--ssl-certfile": CERTIFICATE, "--ssl-keyfile": KEY}
     for option, name in files.items():
         command += [option, str(keys / name)]
-    return [*command, "--enable-supernode-auth"]
+    return [*command, "--enable-supernode-auth", *_database(database or keys / DATABASE)]
 
 
 def supernode_command(
@@ -55,6 +59,15 @@ def supernode_command(
 def connection(address: str, keys: Path) -> str:
     """What ``flwr run`` must know of the SuperLink, for Flower's config.toml."""
     return f'[superlink.fedfuse]\naddress = "{address}"\nroot-certificates = "{(keys / CA).resolve()}"\n'
+
+
+def _database(path: Path) -> list[str]:
+    """The option for this file, which only its owner may read: models and tasks pass through it."""
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    except OSError as error:
+        raise ConfigError(f"--database {path}: {error.strerror}; name a file that can be written") from None
+    return ["--database", str(path.resolve())]
 
 
 def _only_here(host: str) -> None:

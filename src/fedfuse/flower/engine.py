@@ -42,14 +42,13 @@ class FlowerEngine(Engine):
         orders = {node: Order(task, self.experiment, _claimed(states, task)) for node, task in seats.items()}
         contents = {node: order_to_records(order) for node, order in orders.items()}
         answered = 0
-        for reply in self._replies(contents):
-            task = seats.pop(reply.metadata.src_node_id, None)
-            answer = _answer(reply, task) if task else None
+        for node, reply in self._replies(contents):
+            answer = _answer(reply, seats.pop(node))
             if answer is not None:
                 answered += 1
                 yield answer
             else:
-                self.roster.forget(reply.metadata.src_node_id)
+                self.roster.forget(node)
         for node in seats:
             self.roster.forget(node)
         if answered < settings.quorum * len(tasks):
@@ -58,8 +57,8 @@ class FlowerEngine(Engine):
                 f"{settings.quorum:.0%}; finished rounds are kept, start the app again to go on"
             )
 
-    def _replies(self, contents: Mapping[int, RecordDict]) -> Iterator[Message]:
-        """Send each node its content and hand out the replies as they come, until the time is over.
+    def _replies(self, contents: Mapping[int, RecordDict]) -> Iterator[tuple[int, Message]]:
+        """Send each node its content and hand out the replies as they come, one per node, until the time is over.
 
         Flower's own ``send_and_receive`` looks every 3 seconds and hands out the replies at the end.
         """
@@ -68,12 +67,14 @@ class FlowerEngine(Engine):
             Message(content, dst_node_id=node, message_type=MessageType.TRAIN, ttl=settings.timeout)
             for node, content in contents.items()
         ]
-        waiting = {number for number in grid.push_messages(messages) if number} if messages else set()
+        numbers = grid.push_messages(messages) if messages else []
+        waiting = {number: node for number, node in zip(numbers, contents, strict=False) if number}
         end = time.monotonic() + settings.timeout
         while waiting:
             for reply in grid.pull_messages(sorted(waiting)):
-                waiting.discard(reply.metadata.reply_to_message_id)
-                yield reply
+                node = waiting.pop(reply.metadata.reply_to_message_id, None)
+                if node is not None:
+                    yield node, reply
             if time.monotonic() >= end:
                 return
             if waiting:

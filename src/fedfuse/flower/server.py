@@ -25,6 +25,7 @@ from fedfuse.experiment import Experiment, RunResult
 from fedfuse.federation.folder import RunFolder
 from fedfuse.federation.sampling import prototype_of
 from fedfuse.flower.engine import FlowerEngine
+from fedfuse.flower.orphan import end_with_parent
 from fedfuse.flower.party import settings_of
 from fedfuse.flower.roster import Roster
 
@@ -39,6 +40,7 @@ def server_app(experiment: str | Path) -> ServerApp:
 
 
 def _main(experiment: str | Path, grid: Grid, context: Context) -> None:
+    end_with_parent()
     config = settings_of(experiment, context.run_config)
     result = run_on(grid, config, Path(str(context.run_config.get("out", "runs/flower"))))
     logger.info("fedfuse: finished, accuracy %s, folder %s", result.accuracy, result.folder.path)

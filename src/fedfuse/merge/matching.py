@@ -22,7 +22,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 from fedfuse.core.randomness import Key
@@ -126,6 +125,8 @@ class _Table:
         self.assignments = {other: renumbered[where] for other, where in self.assignments.items()}
 
     def _best(self, matrix: Tensor) -> Tensor:
+        from scipy.optimize import linear_sum_assignment  # half a second that other methods need not pay
+
         if not len(self.sums):
             return torch.arange(len(matrix))  # all new, and in whatever order the gain is the same
         table = gains(matrix, self.sums, self.counts, self.prior, len(self.matrices))

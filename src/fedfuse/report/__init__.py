@@ -7,17 +7,18 @@ from pathlib import Path
 
 from fedfuse.data import PartitionReport
 from fedfuse.federation import RoundRecord
-from fedfuse.report.comparison import draw_comparison
-from fedfuse.report.curves import draw_curves
-from fedfuse.report.partition import draw_partition
 
-__all__ = ["draw_comparison", "draw_curves", "draw_partition", "draw_run"]
+__all__ = ["draw_run"]
 
 
 def draw_run(
     folder: Path, history: Sequence[RoundRecord], partition: PartitionReport, target: float | None
 ) -> list[Path]:
     """Write the pictures of one run into ``folder`` and return their paths."""
+    # matplotlib takes a second, which a process that draws nothing, such as a worker or a node, need not pay.
+    from fedfuse.report.curves import draw_curves
+    from fedfuse.report.partition import draw_partition
+
     accuracy, shares = folder / "accuracy.png", folder / "partition.png"
     draw_curves(accuracy, history, target)
     draw_partition(shares, partition)

@@ -20,8 +20,8 @@ from fedfuse.federation import RoundRecord
 from fedfuse.fusion.members import GaussianMembers, Staff
 from fedfuse.methods import METHODS
 from fedfuse.models.autoencoder import autoencoder
-from fedfuse.report import draw_comparison
 from fedfuse.report.boundaries import draw_boundaries, grid
+from fedfuse.report.comparison import draw_comparison
 from fedfuse.report.confidence import Answers, draw_confidence
 from fedfuse.report.partition import draw_partitions
 from fedfuse.report.scatter import Labelled, draw_latent, draw_scatter
