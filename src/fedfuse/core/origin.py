@@ -11,8 +11,6 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-import fedfuse
-
 GIT_SECONDS = 10
 
 
@@ -33,10 +31,10 @@ class Origin:
 
 @cache
 def origin() -> Origin:
-    return Origin(fedfuse.__version__, commit(), version("torch"), platform.python_version(), machine())
+    return Origin(version("fedfuse"), commit(), version("torch"), platform.python_version(), machine())
 
 
-def commit(package: Path = Path(fedfuse.__file__).parent) -> str | None:
+def commit(package: Path = Path(__file__).parent.parent) -> str | None:
     """The commit of a checkout whose src/fedfuse is this package."""
     root = package.parent.parent
     if not (root / ".git").exists() or shutil.which("git") is None:
