@@ -20,7 +20,9 @@ if find_spec("flwr") is None:
         return WithoutFlower.from_parent(parent, path=module_path)
 
 
-LONGEST = [Path(__file__).with_name(f"test_{name}.py") for name in ("faults", "deployment", "partition")]
+LONGEST = [
+    Path(__file__).with_name(f"test_{name}.py") for name in ("faults", "silent_nodes", "deployment", "partition")
+]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,6 +1,6 @@
 """Real processes, and what befalls them in the middle of a run: it ends with the right bits or with a quorum.
 
-A network that is cut has a file of its own (test_partition.py).
+Nodes that are silent have files of their own (test_silent_nodes.py, test_partition.py), to run side by side with this.
 """
 
 from __future__ import annotations
@@ -13,14 +13,12 @@ from pathlib import Path
 import pytest
 
 from tests.flower.deployment import (
-    ENGINE,
     REAL_PROCESSES,
     Deployment,
     assert_same,
     command_of,
     config_of,
     events,
-    refused,
     wait_until,
 )
 
@@ -93,31 +91,3 @@ def test_a_model_of_100_megabytes(deployment, tmp_path):
     out = deployment.run("large", config)
     assert (out / "final" / "wide.safetensors").stat().st_size > 100e6
     assert_same(out, config, tmp_path)
-
-
-def test_a_slow_node_is_not_waited_for_past_the_deadline(deployment):
-    """Its answer comes too late to count, and it takes part again in the next round."""
-    config = config_of("scaffold", rounds=3, clients=2, seed=10, engine={**ENGINE, "timeout": 60})
-    out = deployment.submit("slow-node", config)
-    deployment.wait_for_event(out, "round_started", 2)
-
-    def slept_through() -> bool:
-        for pid in deployment.client_apps(1):
-            os.kill(pid, signal.SIGSTOP)
-        return len(refused(out)) == 2
-
-    wait_until(slept_through, deployment.story)
-    for pid in deployment.client_apps(1):
-        os.kill(pid, signal.SIGCONT)
-    deployment.wait_for(out / "summary.json")
-    assert refused(out) == [[], [1], []]
-
-
-def test_a_killed_node_costs_its_answer_and_comes_back_with_its_state(deployment):
-    out = deployment.submit("killed-node", config_of("scaffold", rounds=3, clients=2, seed=11))
-    deployment.wait_for_event(out, "round_started", 2)
-    deployment.end("node-1")
-    deployment.wait_for_event(out, "round_finished", 2)
-    deployment.restart_node(1)
-    deployment.wait_for(out / "summary.json")
-    assert refused(out) == [[], [1], []], "a node that had lost its state could not have answered in the third round"

@@ -1,6 +1,6 @@
 """A network that is cut in the middle of a round and mended after it: a node in a network namespace of its own.
 
-Namespaces take root's rights. Where they are not allowed, the node that is killed in test_faults.py stands for this: it
+Namespaces take root's rights. Where they are not allowed, the killed node of test_silent_nodes.py stands for this: it
 is as silent as one behind a cut cable.
 """
 
