@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from fedfuse.report.comparison import Spread, comparison_figure, draw_comparison
+from fedfuse.report.style import line_style
 from tests.report.samples import check_picture, legend_labels, line_data
 
 SEEDS = [[(1, 0.2), (2, 0.5)], [(1, 0.4), (2, 0.6)], [(1, 0.3), (2, 0.7)]]
@@ -55,3 +56,8 @@ def test_a_label_without_data_is_named_and_not_drawn(tmp_path: Path) -> None:
 def test_thirty_lines_look_different() -> None:
     figure = comparison_figure({str(i): SEEDS for i in range(30)}, None, "title")
     assert len({(line.get_color(), line.get_marker()) for line in figure.axes[0].lines}) == 30
+
+
+def test_lines_of_one_colour_are_dashed_differently() -> None:
+    looks = [line_style(index) for index in range(18)]
+    assert len({(look["color"], str(look["linestyle"])) for look in looks}) == 18

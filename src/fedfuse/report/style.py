@@ -29,6 +29,8 @@ Points = Sequence[tuple[int, float]]
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 # five markers and six colours have no common divisor: thirty lines before a pair returns
 MARKERS = ("o", "s", "^", "D", "v")
+# lines beyond the sixth, whose colours have been seen before, are dashed
+DASHES: tuple[Any, ...] = ("solid", (0, (5, 2)), (0, (1, 1)))
 INK, GRAY, GRID = "#222222", "#8A8A8A", "#E4E4E4"
 
 DOTS_PER_INCH = 150
@@ -86,8 +88,13 @@ def accuracy_axes(figure: Figure, title: str) -> Axes:
 
 
 def line_style(index: int) -> dict[str, Any]:
-    """Colour and marker of the line with this position; both differ, so that colour is never the only sign."""
-    return {"color": COLOURS[index % len(COLOURS)], "marker": MARKERS[index % len(MARKERS)]}
+    """The look of the line with this position; markers differ too, so that colour is never the only sign."""
+    turn = index // len(COLOURS)
+    return {
+        "color": COLOURS[index % len(COLOURS)],
+        "marker": MARKERS[index % len(MARKERS)],
+        "linestyle": DASHES[turn % len(DASHES)],
+    }
 
 
 def draw_line(axes: Axes, points: Points, **style: Any) -> Line2D:
