@@ -38,6 +38,7 @@ from fedfuse.reproduce.cost import Speed, speed_here, total
 from fedfuse.reproduce.output import CLAIM_COLUMNS, NUMBERS, claim_lines, csv_text, header, lines, markdown
 from fedfuse.reproduce.pages import write_pages
 from fedfuse.reproduce.pictures import draw_entry
+from fedfuse.reproduce.store import finished_cells
 
 ANSWER_STYLES = {"holds": "green", "does not hold": "red", "not enough seeds": "dim"}
 
@@ -182,6 +183,5 @@ def _state(name: str, store: Store) -> str:
     for scale in SCALES:
         last = store.last(name, scale)
         if last is not None:
-            finished = sum(len(row["values"]) == len(last["seeds"]) for row in last["rows"])
-            states.append(f"{scale} {finished}/{len(last['rows'])}")
+            states.append(f"{scale} {finished_cells(last)}/{len(last['rows'])}")
     return f"last result: {', '.join(states)} cells" if states else "not run yet"

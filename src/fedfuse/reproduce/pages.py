@@ -11,7 +11,7 @@ from fedfuse.core.files import write_text
 from fedfuse.reproduce.entry import ScaleName
 from fedfuse.reproduce.output import markdown_table
 from fedfuse.reproduce.shelf import PAPERS, load_entry, names
-from fedfuse.reproduce.store import Store
+from fedfuse.reproduce.store import Store, finished_cells
 
 SCALES_THAT_COUNT: tuple[ScaleName, ...] = ("paper", "small")
 """The numbers of ``smoke`` mean nothing."""
@@ -67,7 +67,8 @@ def _line(store: Store, name: str) -> tuple[str, ...]:
 def _state(last: dict[str, Any] | None) -> str:
     if last is None:
         return "not run"
-    finished = sum(len(row["values"]) == len(last["seeds"]) for row in last["rows"])
     answers = Counter(verdict["answer"] for verdict in last["verdicts"])
     claims = "; ".join(f"{answer}: {count}" for answer, count in answers.items())
-    return f"{finished} of {len(last['rows'])} cells, {len(last['seeds'])} seeds" + (f"; {claims}" if claims else "")
+    return f"{finished_cells(last)} of {len(last['rows'])} cells, {len(last['seeds'])} seeds" + (
+        f"; {claims}" if claims else ""
+    )

@@ -6,6 +6,7 @@ A run is never made twice, whichever table asks for it, and an interrupted one g
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -51,8 +52,7 @@ class Store:
 
     def births(self, config: ExperimentConfig) -> list[Birth]:
         """When, with which code and where a run was begun and gone on with."""
-        log = self.folder(config).events
-        entries = map(json.loads, log.read_text(encoding="utf-8").splitlines()) if log.exists() else ()
+        entries = _entries(self.folder(config))
         starts = (entry for entry in entries if entry["event"] in ("run_started", "run_resumed"))
         return [Birth(date.fromtimestamp(entry["time"]).isoformat(), Origin(**entry["origin"])) for entry in starts]
 
@@ -81,10 +81,18 @@ class Store:
         return json.loads(record.read_text(encoding="utf-8")) if record.exists() else None
 
 
+def finished_cells(last: dict[str, Any]) -> int:
+    """How many cells of a table's record have all their seeds."""
+    return sum(len(row["values"]) == len(last["seeds"]) for row in last["rows"])
+
+
 def history(folder: RunFolder) -> list[RoundRecord]:
     """All rounds of a finished run, from its log."""
-    entries = map(json.loads, folder.events.read_text(encoding="utf-8").splitlines())
-    return [_record(entry) for entry in entries if entry["event"] == "round_finished"]
+    return [_record(entry) for entry in _entries(folder) if entry["event"] == "round_finished"]
+
+
+def _entries(folder: RunFolder) -> Iterator[dict[str, Any]]:
+    return map(json.loads, folder.events.read_text(encoding="utf-8").splitlines())
 
 
 def _record(entry: dict[str, Any]) -> RoundRecord:
