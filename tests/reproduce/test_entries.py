@@ -41,6 +41,21 @@ def test_every_cell_is_a_valid_experiment(name: str, scale) -> None:
 
 
 @pytest.mark.parametrize("name", names())
+def test_cells_that_differ_at_paper_differ_at_small(name: str) -> None:
+    """Whatever `small` changes for all cells, it must not undo what tells two of them apart."""
+    entry = load_entry(name)
+    cells = [cell for cell in cells_of(name, entry, "small") if is_buildable(cell)]
+    printed = {tuple(cell.labels.values()): cell for cell in cells_of(name, entry, "paper")}
+    experiments: dict[str, str] = {}
+    for cell in cells:
+        full = printed.get(tuple(cell.labels.values()))
+        if full is None or not is_buildable(full):
+            continue
+        small, large = (each.config(0).sha256() for each in (cell, full))
+        assert experiments.setdefault(small, large) == large, f"{cell.title} is the same experiment as another cell"
+
+
+@pytest.mark.parametrize("name", names())
 def test_smoke_needs_no_files(name: str) -> None:
     for cell in cells_of(name, load_entry(name), "smoke"):
         config = cell.config(0)
