@@ -146,7 +146,7 @@ def _choice(text: str) -> tuple[str, list[str]]:
 
 def _print(shown: Ledger) -> None:
     title = f"{shown.title} (scale {shown.scale}, {shown.unit}, mean ± std)"
-    rows = table(*header(shown), title=title, numbers=NUMBERS)
+    rows = table(*header(shown), title=title, numbers=NUMBERS, first_may_wrap=True)
     for line in lines(shown):
         rows.add_row(*line)
     console.print(rows)
