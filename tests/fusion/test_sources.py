@@ -9,8 +9,8 @@ import torch
 
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.randomness import Key
-from fedfuse.data import DataSettings, Examples, load
-from fedfuse.fusion import GaussianNoise, HeldOut, OtherDataset, UniformNoise
+from fedfuse.data import Examples, load
+from fedfuse.fusion import GaussianNoise, HeldOut, OtherDataset, PublicData, UniformNoise
 from tests.fusion.surroundings import around, images, planar
 from tests.helpers import make_examples
 
@@ -56,16 +56,16 @@ class TestHeldOut:
 class TestOtherDataset:
     def test_another_shape_is_refused_in_a_sentence(self):
         with pytest.raises(ConfigError, match="'digits' has inputs of shape 1x8x8, but the clients' models read 4;"):
-            OtherDataset(data=DataSettings(name="digits")).open(around())
+            OtherDataset(data=PublicData(name="digits")).open(around())
 
     def test_resize_is_proposed_and_helps(self):
-        data = DataSettings(name="digits", resize=4, train_limit=20)
+        data = PublicData(name="digits", resize=4, train_limit=20)
         with pytest.raises(ConfigError, match=r"source\.data\.resize"):
             OtherDataset(data=data).open(images())
         assert len(OtherDataset(data=data.model_copy(update={"resize": 8})).open(images())) == 20
 
     def test_limit_takes_a_seeded_subset(self):
-        settings = OtherDataset(data=DataSettings(name="blobs", examples=50, classes=7), limit=20)
+        settings = OtherDataset(data=PublicData(name="blobs", examples=50, classes=7), limit=20)
         surroundings = planar()
         source, again = settings.open(surroundings), settings.open(surroundings)
         assert len(source) == 20
@@ -76,11 +76,26 @@ class TestOtherDataset:
         assert rows <= whole
 
     def test_a_limit_above_the_size_takes_all(self):
-        settings = OtherDataset(data=DataSettings(name="blobs", examples=50), limit=500)
+        settings = OtherDataset(data=PublicData(name="blobs", examples=50), limit=500)
         assert len(settings.open(planar())) == 50
 
-    def test_it_is_normalised_by_its_own_constants(self):
-        source = OtherDataset(data=DataSettings(name="blobs", examples=500)).open(planar())
+    def test_it_is_normalised_like_the_clients(self):
+        data = PublicData(name="digits", train_limit=20, augment=("crop",), crop_padding=3)
+        source = OtherDataset(data=data).open(images())  # mean 0.5, deviation 0.25
+        inputs = source.inputs(source.all_indices())
+        assert torch.allclose(inputs, (source.raw / 255 - 0.5) / 0.25, atol=1e-6)
+        assert source.transform.crop_padding == 3
+
+    @pytest.mark.parametrize(("choice", "mean", "deviation"), [("none", 0.0, 1.0), ("half", 0.5, 0.5)])
+    def test_other_constants(self, choice, mean, deviation):
+        data = PublicData(name="digits", train_limit=20, normalisation=choice)
+        source = OtherDataset(data=data).open(images())
+        inputs = source.inputs(source.all_indices())
+        assert torch.allclose(inputs, (source.raw / 255 - mean) / deviation, atol=1e-6)
+
+    def test_it_can_be_normalised_by_its_own_constants(self):
+        data = PublicData(name="blobs", examples=500, normalisation="dataset")
+        source = OtherDataset(data=data).open(planar())
         inputs = source.inputs(source.all_indices())
         assert torch.allclose(inputs.mean(0), torch.zeros(2), atol=1e-3)
         assert torch.allclose(inputs.std(0), torch.ones(2), atol=1e-2)
@@ -155,7 +170,7 @@ class TestGaussianNoise:
 
 
 class TestPartsOfADataset:
-    DATA = DataSettings(name="blobs", examples=90)
+    DATA = PublicData(name="blobs", examples=90)
 
     def test_classes(self):
         dataset = load(self.DATA, Key(0).child("load"))

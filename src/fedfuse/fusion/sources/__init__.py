@@ -9,7 +9,7 @@ from fedfuse.fusion.sources.folder import UnlabelledFiles
 from fedfuse.fusion.sources.generator import FrozenGenerator
 from fedfuse.fusion.sources.held_out import HeldOut
 from fedfuse.fusion.sources.noise import GaussianNoise, UniformNoise
-from fedfuse.fusion.sources.other_dataset import OtherDataset
+from fedfuse.fusion.sources.other_dataset import OtherDataset, PublicData
 
 AnySource = Annotated[
     HeldOut | OtherDataset | UnlabelledFiles | FrozenGenerator | UniformNoise | GaussianNoise,
@@ -23,6 +23,7 @@ __all__ = [
     "GaussianNoise",
     "HeldOut",
     "OtherDataset",
+    "PublicData",
     "SourceSettings",
     "Surroundings",
     "UniformNoise",

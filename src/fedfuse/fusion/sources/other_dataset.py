@@ -14,11 +14,21 @@ from fedfuse.fusion.sources.base import FiniteSource, Surroundings, check_classe
 from fedfuse.runtime.source import Source
 
 
+class PublicData(DataSettings):
+    """Another dataset's section; models read its inputs as they read the clients', with the same constants."""
+
+    normalisation: Literal["experiment", "dataset", "none", "half"] = Field(  # type: ignore[assignment]
+        "experiment",
+        description="The constants of the clients' data, the dataset's own (FedDF's code), none at all, or 0.5 for "
+        "every mean and deviation.",
+    )
+
+
 class OtherDataset(FiniteSource):
     """Another dataset's training inputs; the number of its classes does not matter."""
 
     kind: Literal["dataset"] = "dataset"
-    data: DataSettings
+    data: PublicData
     classes: tuple[int, ...] | None = Field(
         None, min_length=1, description="only inputs of these classes (FedDF Fig. 6)"
     )
@@ -36,8 +46,13 @@ class OtherDataset(FiniteSource):
         return make_source(
             dataset.name,
             self.part_of(inputs, surroundings.key),
-            Transform.of(dataset, self.data),
+            self._transform(Transform.of(dataset, self.data), dataset.shape, surroundings.transform),
             surroundings,
             "set source.data.resize or source.data.channels, or choose another source",
             self.part_of(labels, surroundings.key),
         )
+
+    def _transform(self, own: Transform, shape: tuple[int, ...], clients: Transform) -> Transform:
+        """Its own augmentation with the chosen constants."""
+        constants = (clients if self.data.normalisation == "experiment" else own).normalisation
+        return Transform(constants, shape, own.crop_padding, own.flip)
