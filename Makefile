@@ -34,6 +34,7 @@ format: $(VENV)/installed-dev
 bench: $(VENV)/installed
 	$(VENV)/bin/python benchmarks/round_overhead.py
 	$(VENV)/bin/python benchmarks/workers.py
+	$(VENV)/bin/python benchmarks/allocator.py
 
 # Every method of the registry on digits, against the floor it must reach (benchmarks/method_floors.yaml).
 check-methods: $(VENV)/installed

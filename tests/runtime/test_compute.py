@@ -21,7 +21,7 @@ def test_threads_are_given_back(fails):
     before = torch.get_num_threads()
     compute = Compute(torch.device("cpu"), threads=before + 1, channels_last=False)
     try:
-        with compute.fixed_threads():
+        with compute.at_work():
             assert torch.get_num_threads() == before + 1
             if fails:
                 raise RuntimeError

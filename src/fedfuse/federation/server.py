@@ -63,13 +63,13 @@ class Federation:
             source=self.source,
             progress=self.log.tick,
         )
-        with self.bank.compute.fixed_threads():
+        with self.bank.compute.at_work():
             weights = {prototype: self.recipe.start.begin(view, prototype) for prototype in self.bank.prototypes}
         return Snapshot(ServerState(round=0, weights=weights))
 
     def advance(self, before: Snapshot) -> Snapshot:
         """Play one round."""
-        with self.bank.compute.fixed_threads():
+        with self.bank.compute.at_work():
             return _Round(self, before).play()
 
     def prototype_of(self) -> list[str]:

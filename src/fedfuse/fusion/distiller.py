@@ -145,7 +145,7 @@ class Course:
 
     def __call__(self, progress: Progress) -> Fused:
         weights, report = {}, {}
-        with self.bank.compute.fixed_threads():
+        with self.bank.compute.at_work():
             for prototype, start in self.begin.items():
                 student = self.bank.lend(prototype, start)
                 school = School(self.source, self.validation, self.key.child(prototype), progress)

@@ -42,7 +42,7 @@ class Question:
 
     def __call__(self, teacher: Teacher) -> Tensor:
         """What the teacher puts into the target, one row for each index; how much that counts is not its affair."""
-        with self.bank.compute.fixed_threads(), asked(self.bank, teacher) as model:
+        with self.bank.compute.at_work(), asked(self.bank, teacher) as model:
             batches = self.indices.split(PREDICTION_BATCH)
             return torch.cat([share(self.target, model(self.source.inputs(where))) for where in batches])
 

@@ -111,7 +111,7 @@ class _Training:
 
     def run(self, finished: int, keep: Callable[[int], None], progress: Progress) -> Generator:
         """Train the epochs that are missing; ``keep`` is told each one that is finished."""
-        with self.compute.fixed_threads():
+        with self.compute.at_work():
             for epoch in range(finished, self.settings.epochs):
                 loss = self._epoch(self.key.child("epoch", epoch))
                 keep(epoch + 1)

@@ -42,7 +42,7 @@ class Clients:
     def work(self, task: Task, state: Tensors) -> tuple[Update, Tensors]:
         """Train for one task. The result depends on the arguments and the key only."""
         try:
-            with self.bank.compute.fixed_threads():
+            with self.bank.compute.at_work():
                 return self._train(task, state)
         except Exception as error:
             if "more than 1 value per channel" in str(error):  # torch's words for it

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.part import Settings
 from fedfuse.models import Classifier
+from fedfuse.runtime.allocator import keep_freed_memory
 
 
 class ComputeSettings(Settings):
@@ -61,8 +62,10 @@ class Compute:
         return batch
 
     @contextmanager
-    def fixed_threads(self) -> Iterator[None]:
-        """Run with this compute's thread count and give the caller's back afterwards."""
+    def at_work(self) -> Iterator[None]:
+        """Compute with this thread count, and give the caller's back afterwards."""
+        if self.device.type == "cpu":
+            keep_freed_memory()
         before = torch.get_num_threads()
         torch.set_num_threads(self.threads)
         try:

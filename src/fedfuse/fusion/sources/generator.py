@@ -58,7 +58,7 @@ class FrozenGenerator(SourceSettings):
         elif self.classes is not None:
             raise ConfigError(f"source.classes is for conditional generators, but {name} has no parameter 'labels'")
         # A function that forgets the generator it was given still gives the same inputs for the same seed.
-        with surroundings.compute.fixed_threads(), torch.no_grad(), key.child("default").default_generator():
+        with surroundings.compute.at_work(), torch.no_grad(), key.child("default").default_generator():
             try:
                 made = function(self.size, key.child("noise").torch(), **options)
             except Exception as error:  # whatever a user's function raises is the user's to mend
