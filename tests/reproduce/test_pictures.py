@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fedfuse.reproduce import Store, cells_of, load_entry
+from fedfuse.reproduce import Store, cells_of, load_entry, pictures
 from fedfuse.reproduce.pictures import DRAWINGS, draw_entry
 from tests.report.samples import check_picture
 
@@ -32,3 +32,15 @@ def test_every_kind_of_picture(kind, tmp_path) -> None:
         run.experiment.run(run.folder.path)
     assert draw_entry(tmp_path / "picture.png", entry, cells, [0, 1], store)
     check_picture(tmp_path / "picture.png", 400, 300)
+
+
+@pytest.mark.usefixtures("without_pictures")
+def test_lines_along_an_axis_with_one_label_become_learning_curves(tmp_path, monkeypatch) -> None:
+    name, store, drawn = "feddf/figure5", Store(tmp_path), {}
+    monkeypatch.setattr(pictures, "draw_comparison", lambda _path, curves, *_: drawn.update(curves))
+    entry = load_entry(name)
+    cells = cells_of(name, entry, "smoke", {"source": ["FedAvg", "random noise"]})
+    for run in store.runs(cells, [0]):
+        run.experiment.run(run.folder.path)
+    assert draw_entry(tmp_path / "picture.png", entry, cells, [0], store)
+    assert {label: [len(run) for run in runs] for label, runs in drawn.items()} == {"FedAvg": [2], "random noise": [2]}

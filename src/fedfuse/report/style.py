@@ -159,7 +159,7 @@ def draw_legend(figure: Figure, entries: Sequence[tuple[str, Line2D]]) -> None:
         fontsize=SMALL_SIZE,
         labelcolor=INK,
         frameon=False,
-        handlelength=2.4,
+        handlelength=3.6,
         labelspacing=0.55,
     )
     for text, (label, _) in zip(legend.get_texts(), entries, strict=True):

@@ -100,8 +100,10 @@ def _accuracy(cell: Cell, record: RoundRecord) -> float | None:
 
 
 def _lines(path: Path, subject: Subject) -> None:
-    """The cells' numbers along one axis."""
+    """The cells' numbers along one axis; round by round if only one label of that axis is there."""
     axis = subject.picture.x or next(iter(subject.cells[0].labels))
+    if len({cell.labels[axis] for cell in subject.cells}) == 1:
+        return _curves(path, subject)
     lines: dict[str, dict[str, list[float]]] = {}
     for cell in subject.cells:
         measured = [subject.store.measure(cell, seed) for seed in subject.seeds]
