@@ -108,7 +108,7 @@ def _check_inputs(found: Found, settings: DataSettings) -> None:
             if getattr(settings, key):
                 kind = "texts" if _are_texts(found) else "numbers"
                 raise ConfigError(f"data.{key} is for images, but {found.origin} holds {kind}; remove it")
-    if _are_texts(found) and settings.normalisation != "dataset":
+    if _are_texts(found) and settings.normalisation in ("none", "half"):
         raise ConfigError(f"data.normalisation is for images and numbers, but {found.origin} holds texts; remove it")
 
 
