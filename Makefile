@@ -30,7 +30,8 @@ format: $(VENV)/installed-dev
 	$(RUN) ruff check --fix .
 	$(RUN) ruff format .
 
-# Per-round overhead against a hand-written loop, the gain of two workers, and of kept memory, as ratios measured in one run each.
+# Per-round overhead against a hand-written loop, the gain of two workers and that of kept memory, as ratios measured in
+# one run each.
 bench: $(VENV)/installed
 	$(VENV)/bin/python benchmarks/round_overhead.py
 	$(VENV)/bin/python benchmarks/workers.py
