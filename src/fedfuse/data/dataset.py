@@ -79,6 +79,12 @@ class Normalisation:
     mean: tuple[float, ...]
     std: tuple[float, ...]
 
+    @staticmethod
+    def uniform(choice: Literal["none", "half"], channels: int) -> Normalisation:
+        """The same constants for every channel: none at all, or 0.5 for mean and deviation."""
+        mean, std = {"none": (0.0, 1.0), "half": (0.5, 0.5)}[choice]
+        return Normalisation((mean,) * channels, (std,) * channels)
+
 
 @dataclass(frozen=True)
 class Dataset:

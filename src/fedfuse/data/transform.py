@@ -77,11 +77,8 @@ def trim(tokens: Tensor) -> Tensor:
 
 def chosen_normalisation(dataset: Dataset, settings: DataSettings) -> Normalisation:
     """The constants that ``data.normalisation`` asks for."""
-    channels = len(dataset.normalisation.mean)
-    if settings.normalisation == "none":
-        return Normalisation((0.0,) * channels, (1.0,) * channels)
-    if settings.normalisation == "half":
-        return Normalisation((0.5,) * channels, (0.5,) * channels)
+    if settings.normalisation in ("none", "half"):
+        return Normalisation.uniform(settings.normalisation, len(dataset.normalisation.mean))
     return dataset.normalisation
 
 

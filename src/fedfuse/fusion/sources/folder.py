@@ -70,12 +70,10 @@ class UnlabelledFiles(FiniteSource):
         """The experiment's augmentation with the chosen constants."""
         if self.normalisation == "experiment":
             return own
-        number = inputs.shape[1]
-        constants = {
-            "none": lambda: Normalisation((0.0,) * number, (1.0,) * number),
-            "half": lambda: Normalisation((0.5,) * number, (0.5,) * number),
-            "dataset": lambda: measure(inputs.numpy()),
-        }[self.normalisation]()
+        if self.normalisation == "dataset":
+            constants = measure(inputs.numpy())
+        else:
+            constants = Normalisation.uniform(self.normalisation, inputs.shape[1])
         return Transform(constants, tuple(inputs.shape[1:]), own.crop_padding, own.flip)
 
 
