@@ -48,4 +48,4 @@ def test_the_list_counts_cells_with_all_seeds_and_verdicts(tmp_path):
     _, folder = pages_of(tmp_path, "small")
     line = next(x for x in (folder / "tables.md").read_text(encoding="utf-8").splitlines() if "[feddf/table2]" in x)
     assert line.startswith("| [feddf/table2](feddf-table2.md) | table 2: ")
-    assert line.endswith("| not run | 1 of 3 cells, 2 seeds; not enough seeds: 1 |")
+    assert line.endswith("| not run | 1 of 3 cells; seeds: 2; not enough seeds: 1 |")

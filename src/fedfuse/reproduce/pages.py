@@ -68,7 +68,5 @@ def _state(last: dict[str, Any] | None) -> str:
     if last is None:
         return "not run"
     answers = Counter(verdict["answer"] for verdict in last["verdicts"])
-    claims = "; ".join(f"{answer}: {count}" for answer, count in answers.items())
-    return f"{finished_cells(last)} of {len(last['rows'])} cells, {len(last['seeds'])} seeds" + (
-        f"; {claims}" if claims else ""
-    )
+    claims = [f"{answer}: {count}" for answer, count in answers.items()]
+    return "; ".join([f"{finished_cells(last)} of {len(last['rows'])} cells", f"seeds: {len(last['seeds'])}", *claims])
