@@ -6,11 +6,11 @@ import itertools
 
 import pytest
 
+from fedfuse.assembly import build as built
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.weights import Weights
 from fedfuse.exchange import AnyExchange
 from fedfuse.experiment import Experiment
-from fedfuse.experiment import build as built
 from fedfuse.federation.events import EventLog
 from fedfuse.fusion import AnyFuse
 from fedfuse.local import AnyObjective

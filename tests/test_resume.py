@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fedfuse.core.errors import RunFolderError
@@ -226,6 +227,30 @@ class TestFolder:
             experiment().run(out, listeners=(StopAt("round_finished", 1),))
         resumed = experiment(name="other").run(out, resume=True)
         assert files_of(resumed.folder.final) == files_of(straight("fedavg").folder.final)
+
+    @pytest.mark.parametrize("changed", ["data", "source"])
+    def test_other_contents_of_the_same_files_are_refused(self, tmp_path, out, changed):
+        draw = np.random.default_rng(0)
+        files = {name: tmp_path / f"{name}.npz" for name in ("data", "source")}
+        write = {
+            "data": lambda: np.savez(files["data"], x=draw.normal(size=(150, 2)), y=np.arange(150) % 3),
+            "source": lambda: np.savez(files["source"], x=draw.normal(size=(30, 2))),
+        }
+        for make in write.values():
+            make()
+        sections = {
+            "data": {"name": "npz", "path": str(files["data"]), "validation": 0.15},
+            "source": {"kind": "folder", "path": str(files["source"])},
+        }
+        with pytest.raises(KeyboardInterrupt):
+            experiment("feddf", **sections).run(out, listeners=(StopAt("round_finished", 2),))
+        began, before = files[changed].read_bytes(), files_of(out)
+        write[changed]()
+        with pytest.raises(RunFolderError, match=r"begun with other contents of .*; bring them back"):
+            experiment("feddf", **sections).run(out, resume=True)
+        assert files_of(out) == before
+        files[changed].write_bytes(began)
+        assert experiment("feddf", **sections).run(out, resume=True).summary["rounds"] == ROUNDS
 
     def test_the_saved_config_is_enough_to_go_on(self, straight, out):
         with pytest.raises(KeyboardInterrupt):

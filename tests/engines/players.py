@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from fedfuse.assembly import build
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.core.randomness import Key
-from fedfuse.experiment import build
 from fedfuse.federation import Engine, Federation, Snapshot
 from fedfuse.federation.events import EventLog
 from fedfuse.federation.state import ClientStates

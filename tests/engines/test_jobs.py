@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
+from fedfuse.assembly import build
 from fedfuse.engines import LocalEngine
 from fedfuse.engines.jobs import Errand, HiredHands, exhausted
 from fedfuse.engines.parcels import Cargo, as_bytes, pack, tensors_in, unpack
-from fedfuse.experiment import build
 from fedfuse.federation.events import EventLog
 from fedfuse.methods import METHODS
 from tests.engines.players import federation, result

@@ -7,7 +7,7 @@ import pytest
 from flwr.app import Array, ArrayRecord, Context, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 
-from fedfuse.experiment import build
+from fedfuse.assembly import build
 from fedfuse.federation.events import EventLog
 from fedfuse.flower.server import run_on
 from tests.flower.federation import QUICK, flower_config, grid_for

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fedfuse.experiment import Experiment, build
+from fedfuse.assembly import build
+from fedfuse.experiment import Experiment
 from fedfuse.federation.events import EventLog
 from fedfuse.flower.server import run_on
 from fedfuse.methods import METHODS

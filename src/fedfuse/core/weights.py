@@ -7,7 +7,6 @@ BatchNorm's batch counter is reset on load, other ones are constants of the arch
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,8 @@ from functools import cached_property
 
 import torch
 from torch import Tensor, nn
+
+from fedfuse.core.hashes import sha256_of
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ class Weights(Mapping[str, Tensor]):
         return self.layout == other.layout and torch.equal(self.flat, other.flat)
 
     def sha256(self) -> str:
-        return hashlib.sha256(self.flat.contiguous().numpy().tobytes()).hexdigest()
+        return sha256_of(self.flat)
 
 
 NOTHING = Weights(torch.empty(0), Layout((), ()))

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from fedfuse.core.errors import ConfigError
+from fedfuse.core.hashes import sha256_of
 from fedfuse.core.randomness import Key
 from fedfuse.data.dataset import Dataset, Examples
 from fedfuse.data.settings import DataSettings
@@ -35,6 +36,11 @@ class Splits:
     public: Examples
     test: Examples
     indices: SplitIndices
+
+    def sha256(self) -> str:
+        """Of all examples, whoever sees them."""
+        parts = (self.train, self.validation, self.public, self.test)
+        return sha256_of(*(tensor for part in parts for tensor in (part.inputs, part.labels)))
 
 
 def split(dataset: Dataset, settings: DataSettings, key: Key) -> Splits:

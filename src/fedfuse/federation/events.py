@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -46,17 +46,25 @@ class EventLog:
             listener(entry)
 
 
+def read_events(path: Path) -> Iterator[dict[str, Any]]:
+    """Every event of a log up to its end, or up to a line that a killed process left half-written."""
+    if not path.exists():
+        return
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            try:
+                yield json.loads(line)
+            except json.JSONDecodeError:
+                return
+
+
 def forget_after(path: Path, finished_round: int) -> None:
     """Drop what was logged after a round (and a half-written last line), so that a resumed run repeats nothing."""
     if not path.exists():
         return
     kept = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        try:
-            entry = json.loads(line)
-        except json.JSONDecodeError:
-            break
+    for entry in read_events(path):
         if entry.get("round", 0) > finished_round or entry["event"] == "run_finished":
             break
-        kept.append(line + "\n")
+        kept.append(json.dumps(entry) + "\n")
     write_text(path, "".join(kept))

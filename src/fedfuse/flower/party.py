@@ -12,11 +12,12 @@ import numpy as np
 import torch
 import yaml
 
+from fedfuse.assembly import build
 from fedfuse.config import ExperimentConfig
 from fedfuse.core.errors import ConfigError, DataError
 from fedfuse.data import Examples
 from fedfuse.engines import LocalEngineSettings
-from fedfuse.experiment import Experiment, build
+from fedfuse.experiment import Experiment
 from fedfuse.federation.events import EventLog
 from fedfuse.local import Clients
 

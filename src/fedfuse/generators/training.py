@@ -6,7 +6,6 @@ training that goes on from it ends with the same bits as one that was never inte
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from fedfuse.core.errors import ConfigError, DataError, RunFolderError
+from fedfuse.core.hashes import sha256_of
 from fedfuse.core.part import Settings
 from fedfuse.core.randomness import Key
 from fedfuse.core.tensor_files import read_safetensors, write_safetensors
@@ -185,11 +185,9 @@ class _Partial:
     @cached_property
     def _identity(self) -> dict[str, Any]:
         """What determines the bits."""
-        digest = hashlib.sha256()
-        for tensor in (self.training.examples.inputs, self.training.examples.labels):
-            digest.update(tensor.contiguous().numpy().tobytes())
+        examples = self.training.examples
         return {
             "settings": self.training.settings.model_dump(mode="json"),
             "card": self.training.card.model_dump(mode="json"),
-            "data_sha256": digest.hexdigest(),
+            "data_sha256": sha256_of(examples.inputs, examples.labels),
         }

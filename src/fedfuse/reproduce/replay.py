@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from fedfuse.assembly import Built, build
 from fedfuse.config import ExperimentConfig
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.core.weights import Weights, mean
-from fedfuse.experiment import Built, build
 from fedfuse.federation import Snapshot
 from fedfuse.federation.checkpoint import load_checkpoint
 from fedfuse.federation.engine import Engine

@@ -6,7 +6,6 @@ A run is never made twice, whichever table asks for it, and an interrupted one g
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -18,6 +17,7 @@ from fedfuse.config import ExperimentConfig
 from fedfuse.core.origin import Origin
 from fedfuse.experiment import Experiment
 from fedfuse.federation import RoundRecord
+from fedfuse.federation.events import read_events
 from fedfuse.federation.folder import RunFolder
 from fedfuse.reproduce.cells import Cell
 from fedfuse.reproduce.entry import Reading
@@ -52,8 +52,8 @@ class Store:
 
     def births(self, config: ExperimentConfig) -> list[Birth]:
         """When, with which code and where a run was begun and gone on with."""
-        entries = _entries(self.folder(config))
-        starts = (entry for entry in entries if entry["event"] in ("run_started", "run_resumed"))
+        events = read_events(self.folder(config).events)
+        starts = (entry for entry in events if entry["event"] in ("run_started", "run_resumed"))
         return [Birth(date.fromtimestamp(entry["time"]).isoformat(), Origin(**entry["origin"])) for entry in starts]
 
     def runs(self, cells: list[Cell], seeds: list[int]) -> list[Run]:
@@ -88,11 +88,7 @@ def finished_cells(last: dict[str, Any]) -> int:
 
 def history(folder: RunFolder) -> list[RoundRecord]:
     """All rounds of a finished run, from its log."""
-    return [_record(entry) for entry in _entries(folder) if entry["event"] == "round_finished"]
-
-
-def _entries(folder: RunFolder) -> Iterator[dict[str, Any]]:
-    return map(json.loads, folder.events.read_text(encoding="utf-8").splitlines())
+    return [_record(entry) for entry in read_events(folder.events) if entry["event"] == "round_finished"]
 
 
 def _record(entry: dict[str, Any]) -> RoundRecord:

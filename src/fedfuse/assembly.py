@@ -1,0 +1,141 @@
+"""From a config to a federation ready for round 1. Whatever cannot work is found here, before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fedfuse.config import ExperimentConfig
+from fedfuse.core.hashes import sha256_of
+from fedfuse.core.randomness import Key
+from fedfuse.data import Dataset, Holdings, Indices, PartitionReport, Splits, Transform, load, split
+from fedfuse.federation import Engine, Federation
+from fedfuse.federation.events import EventLog
+from fedfuse.federation.sampling import clients_per_round, prototype_of
+from fedfuse.fusion import Surroundings
+from fedfuse.local import Clients
+from fedfuse.runtime.bank import ModelBank
+from fedfuse.runtime.compute import Compute
+from fedfuse.runtime.evaluate import Evaluator
+from fedfuse.runtime.part import Setting
+from fedfuse.runtime.source import Source
+
+
+@dataclass(frozen=True)
+class Built:
+    """A federation ready for round 1, its clients, the partition it runs on, and facts worth recording."""
+
+    federation: Federation
+    clients: Clients
+    partition: PartitionReport
+    facts: dict[str, Any]
+
+
+def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None) -> Built:
+    """Bring everything into memory. Whatever cannot work is found here, before round 1."""
+    key = Key(config.seed)
+    log.tick("load data", 0, 1)
+    dataset = load(config.data, key.child("load"))
+    splits = split(dataset, config.data, key.child("split"))
+    labels, owners = splits.train.labels, splits.train.owners
+    assignment = config.partition.assign(labels, dataset.classes, key.child("partition"), owners)
+    prototype_of(tuple(config.models), config.federation, len(assignment))
+    partition = PartitionReport.of(config.partition, assignment, labels, dataset.classes, owners)
+    compute = Compute.of(config.compute)
+    transform = Transform.of(dataset, config.data)
+    bank = ModelBank(config.models, dataset.model_shape, dataset.classes, compute)
+    for prototype in bank.prototypes:
+        bank.layout(prototype)  # builds the network once, so that an impossible one is refused now
+    surroundings = Surroundings(
+        splits.public,
+        splits.train,
+        transform,
+        compute,
+        key.child("source"),
+        dataset.classes,
+        config.recipe.needs_labels,
+        dataset.tokenizer,
+    )
+    source = _source(config, surroundings)
+    setting = Setting(bank, config.training.optimizer, has_validation=len(splits.validation) > 0)
+    for part in config.recipe.parts:
+        part.check(setting)
+    parties = _parties(config, assignment)
+    clients_per_round(config.federation, len(assignment))
+    clients = Clients(
+        holdings=Holdings(splits.train, parties),
+        transform=transform,
+        bank=bank,
+        objective=config.recipe.local,
+        exchange=config.recipe.exchange,
+        source=source,
+        exam=Source("test", splits.test.inputs, transform, compute),
+        training=config.training,
+        rounds=config.federation.rounds,
+        key=key,
+    )
+
+    def evaluator(examples: Any) -> Evaluator:
+        return Evaluator(examples, transform, compute, config.evaluation.batch_size)
+
+    federation = Federation(
+        recipe=config.recipe,
+        settings=config.federation,
+        evaluation=config.evaluation,
+        clients=len(parties),
+        bank=bank,
+        engine=engine or config.engine.open(clients, log),
+        test=evaluator(splits.test),
+        validation=evaluator(splits.validation) if len(splits.validation) else None,
+        source=source,
+        key=key,
+        log=log,
+    )
+    return Built(federation, clients, partition, _facts(config, dataset, splits, partition, compute, source))
+
+
+def _parties(config: ExperimentConfig, assignment: Sequence[Indices]) -> Sequence[Indices]:
+    """Who trains on which examples: every client on its own, or one party per model on everybody's."""
+    if not config.recipe.exchange.pools_data:
+        return assignment
+    everything = np.sort(np.concatenate(assignment))
+    return [everything for name in config.models if config.federation.shares.get(name, 1)]
+
+
+def _source(config: ExperimentConfig, surroundings: Surroundings) -> Source | None:
+    """The distillation inputs, if any part of the experiment reads them."""
+    if not config.recipe.needs_source and config.federation.batch_norm != "reestimate":
+        return None
+    return config.source.open(surroundings)
+
+
+def _facts(
+    config: ExperimentConfig,
+    dataset: Dataset,
+    splits: Splits,
+    partition: PartitionReport,
+    compute: Compute,
+    source: Source | None,
+) -> dict[str, Any]:
+    return {
+        "config_sha256": config.sha256(),
+        "data": {
+            "name": dataset.name,
+            "origin": dataset.origin,
+            "train": len(splits.train),
+            "validation": len(splits.validation),
+            "public": len(splits.public),
+            "test": len(splits.test),
+            "sha256": splits.sha256(),
+        },
+        "partition_sha256": partition.sha256,
+        "source": _source_facts(source) if source else None,
+        "device": str(compute.device),
+    }
+
+
+def _source_facts(source: Source) -> dict[str, Any]:
+    return {"name": source.name, "size": len(source), "overlap": source.overlap, "sha256": sha256_of(source.raw)}
