@@ -12,7 +12,7 @@ from rich.padding import Padding
 
 from fedfuse.cli.batch import run_all
 from fedfuse.cli.console import console, print_facts
-from fedfuse.cli.tables import table
+from fedfuse.cli.ledger import cell_table, claim_text
 from fedfuse.config import ExperimentConfig
 from fedfuse.core.errors import ConfigError, DataError, MissingExtraError, unknown
 from fedfuse.core.files import write_text
@@ -24,7 +24,6 @@ from fedfuse.reproduce import (
     SCALES,
     Cell,
     Entry,
-    Ledger,
     ScaleName,
     Store,
     cells_of,
@@ -35,12 +34,10 @@ from fedfuse.reproduce import (
 )
 from fedfuse.reproduce.cells import datasets_of
 from fedfuse.reproduce.cost import Speed, speed_here, total
-from fedfuse.reproduce.output import CLAIM_COLUMNS, NUMBERS, claim_lines, csv_text, header, lines, markdown
+from fedfuse.reproduce.output import csv_text, markdown
 from fedfuse.reproduce.pages import write_pages
 from fedfuse.reproduce.pictures import draw_entry
 from fedfuse.reproduce.store import finished_cells
-
-ANSWER_STYLES = {"holds": "green", "does not hold": "red", "not enough seeds": "dim"}
 
 
 @dataclass(frozen=True)
@@ -80,7 +77,10 @@ class Request:
         seeds = sorted({*self.seeds, *(last["seeds"] if last else ())})
         everything = [cell for cell in cells_of(name, entry, scale) if cell.is_possible]
         result = ledger(name, entry, claims_of(name), everything, scale, seeds, store)
-        _print(ledger(name, entry, claims_of(name), self.cells, scale, seeds, store))
+        shown = ledger(name, entry, claims_of(name), self.cells, scale, seeds, store)
+        console.print(cell_table(shown))
+        if shown.verdicts:
+            console.print(*claim_text(shown), sep="\n", highlight=False)
         result.save(store)
         write_text(store.table(name, scale, ".md"), markdown(result))
         write_text(store.table(name, scale, ".csv"), csv_text(result))
@@ -142,19 +142,6 @@ def _choice(text: str) -> tuple[str, list[str]]:
     if not equals or not labels:
         raise ConfigError(f"--cells {text}: write AXIS=LABEL,LABEL, for example method=FedAvg,FedDF")
     return axis, [label.strip() for label in labels.split(",")]
-
-
-def _print(shown: Ledger) -> None:
-    title = f"{shown.title} (scale {shown.scale}, {shown.unit}, mean ± std)"
-    rows = table(*header(shown), title=title, numbers=NUMBERS, first_may_wrap=True)
-    for line in lines(shown):
-        rows.add_row(*line)
-    console.print(rows)
-    if shown.verdicts:
-        claims = table(*CLAIM_COLUMNS, title="What the paper says", numbers=CLAIM_COLUMNS[1:5])
-        for line in claim_lines(shown):
-            claims.add_row(f"[{ANSWER_STYLES[line[0]]}]{line[0]}[/]", *map(escape, line[1:]))
-        console.print(claims)
 
 
 def _time(name: str, entry: Entry, scale: ScaleName, speed: Speed) -> str:

@@ -40,10 +40,17 @@ def claim_lines(ledger: Ledger) -> Lines:
             _signed(verdict.ours.mean if verdict.ours else None),
             _interval(verdict.ours),
             str(verdict.ours.seeds if verdict.ours else 0),
-            f"{verdict.claim} ({_cells(verdict)})",
+            f"{verdict.claim} ({pair(verdict)})",
         )
         for verdict in ledger.verdicts
     ]
+
+
+def pair(verdict: Verdict) -> str:
+    """What both cells have in common, then what sets them apart."""
+    both = list(zip(verdict.higher.values(), verdict.lower.values(), strict=True))
+    apart = [f"{one} / {other}" for one, other in both if one != other]
+    return ", ".join([*(one for one, other in both if one == other), *apart])
 
 
 def markdown(ledger: Ledger) -> str:
@@ -134,10 +141,3 @@ def _interval(interval: Interval | None) -> str:
     if interval is None or interval.low is None or interval.high is None:
         return "-"
     return f"{interval.low:+.2f} to {interval.high:+.2f}"
-
-
-def _cells(verdict: Verdict) -> str:
-    """What both cells have in common, then what sets them apart."""
-    both = list(zip(verdict.higher.values(), verdict.lower.values(), strict=True))
-    apart = [f"{one} / {other}" for one, other in both if one != other]
-    return ", ".join([*(one for one, other in both if one == other), *apart])
