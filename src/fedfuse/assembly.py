@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,12 +27,35 @@ from fedfuse.runtime.source import Source
 
 @dataclass(frozen=True)
 class Built:
-    """A federation ready for round 1, its clients, the partition it runs on, and facts worth recording."""
+    """A federation ready for round 1, and what it was built from."""
 
-    federation: Federation
-    clients: Clients
+    config: ExperimentConfig
+    dataset: Dataset
+    splits: Splits
     partition: PartitionReport
-    facts: dict[str, Any]
+    compute: Compute
+    source: Source | None
+    clients: Clients
+    federation: Federation
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """What a run records of itself. Hashing the data takes a while, and only a run that is recorded asks for it."""
+        return {
+            "config_sha256": self.config.sha256(),
+            "data": {
+                "name": self.dataset.name,
+                "origin": self.dataset.origin,
+                "train": len(self.splits.train),
+                "validation": len(self.splits.validation),
+                "public": len(self.splits.public),
+                "test": len(self.splits.test),
+                "sha256": self.splits.sha256(),
+            },
+            "partition_sha256": self.partition.sha256,
+            "source": _facts_of(self.source) if self.source else None,
+            "device": str(self.compute.device),
+        }
 
 
 def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None) -> Built:
@@ -94,7 +118,7 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None)
         key=key,
         log=log,
     )
-    return Built(federation, clients, partition, _facts(config, dataset, splits, partition, compute, source))
+    return Built(config, dataset, splits, partition, compute, source, clients, federation)
 
 
 def _parties(config: ExperimentConfig, assignment: Sequence[Indices]) -> Sequence[Indices]:
@@ -112,30 +136,5 @@ def _source(config: ExperimentConfig, surroundings: Surroundings) -> Source | No
     return config.source.open(surroundings)
 
 
-def _facts(
-    config: ExperimentConfig,
-    dataset: Dataset,
-    splits: Splits,
-    partition: PartitionReport,
-    compute: Compute,
-    source: Source | None,
-) -> dict[str, Any]:
-    return {
-        "config_sha256": config.sha256(),
-        "data": {
-            "name": dataset.name,
-            "origin": dataset.origin,
-            "train": len(splits.train),
-            "validation": len(splits.validation),
-            "public": len(splits.public),
-            "test": len(splits.test),
-            "sha256": splits.sha256(),
-        },
-        "partition_sha256": partition.sha256,
-        "source": _source_facts(source) if source else None,
-        "device": str(compute.device),
-    }
-
-
-def _source_facts(source: Source) -> dict[str, Any]:
+def _facts_of(source: Source) -> dict[str, Any]:
     return {"name": source.name, "size": len(source), "overlap": source.overlap, "sha256": sha256_of(source.raw)}
