@@ -90,9 +90,10 @@ def ledger(
         for higher, lower in claim.pairs([cell.labels for cell in cells])
     ]
     finished = [cell.config(seed) for cell, row in zip(cells, rows, strict=True) for seed in row.values]
-    births = sorted({birth for config in finished for birth in store.births(config)}, key=lambda birth: birth.day)
+    births = dict.fromkeys(birth for config in finished for birth in store.births(config))
+    by_day = sorted(births, key=lambda birth: birth.day)
     units = {"rounds" if cell.reading.what == "rounds_to_target" else "%" for cell in cells}
-    return Ledger(name, entry.title, scale, " or ".join(sorted(units)), seeds, rows, verdicts, entry.notes, births)
+    return Ledger(name, entry.title, scale, " or ".join(sorted(units)), seeds, rows, verdicts, entry.notes, by_day)
 
 
 def _row(entry: Entry, cell: Cell, seeds: list[int], store: Store) -> Row:
