@@ -56,12 +56,12 @@ def test_labels_that_cells_share_stand_above_them_once() -> None:
         )
     )
     lines = [" ".join(line.split()) for line in text.splitlines()]
-    start = lines.index("0.1, A")
+    start = lines.index("alpha 0.1, A")
     assert lines[start - 2].startswith("method printed ours")
     assert lines[start + 1 : start + 6] == [
         "FedAvg - 1.00 1 -",
         "FedDF - 2.00 1 -",
-        "1, A",
+        "alpha 1, A",
         "FedAvg - 3.00 1 -",
         "FedDF - 4.00 1 -",
     ]

@@ -21,3 +21,22 @@ from fedfuse.cli.progress import RunProgress
 def test_what_went_wrong_is_said(event, line):
     RunProgress(Console(file=(file := io.StringIO())))({"round": 1, **event})
     assert file.getvalue().strip() == line
+
+
+def test_a_long_name_cuts_neither_bars_nor_times_in_80_columns():
+    console = Console(file=io.StringIO(), force_terminal=True, width=80)
+    progress = RunProgress(console, runs=3)
+    with progress:
+        progress.begin("feddf-table8-FedAvg-SGD-proximal-1 fedavg seed 0", rounds=100)
+        model = {"accuracy": 0.875, "accuracy_before_fusion": None}
+        progress({"event": "tick", "what": "teachers", "done": 10, "total": 20})
+        progress({"event": "round_finished", "round": 7, "prototypes": {"model": model}, "ensemble_accuracy": 0.9})
+        shown = Console(file=io.StringIO(), width=80)
+        shown.print(progress.bars.get_renderable())
+    runs, name, rounds, step = shown.file.getvalue().rstrip().splitlines()
+    assert name == "feddf-table8-FedAvg-SGD-proximal-1 fedavg seed 0: model 87.5 %, ensemble 90.0 %"
+    for line, what, done in ((runs, "runs", "0/3"), (rounds, "rounds", "7/100"), (step, "teachers predict", "10/20")):
+        assert line.strip().startswith(f"{what} ")
+        assert done in line.replace(" ", "")
+        assert len(line) <= 80
+        assert "…" not in line

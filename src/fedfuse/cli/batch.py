@@ -8,17 +8,9 @@ import time
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import TaskID
 
-from fedfuse.cli.progress import RunProgress
+from fedfuse.cli.progress import Bars, RunProgress
 from fedfuse.comparison import Cell
 from fedfuse.core.errors import FedfuseError
 from fedfuse.experiment import RunResult
@@ -47,18 +39,15 @@ def _run_processes(cells: Sequence[Cell], jobs: int, overwrite: bool, console: C
     for cell in cells:
         cell.experiment.prepare(cell.folder, resume=not overwrite, overwrite=overwrite)
     waiting, running = list(cells), dict[int, tuple[Cell, subprocess.Popen[str]]]()
-    columns = (
-        TextColumn("{task.description}"), BarColumn(bar_width=28), MofNCompleteColumn(), TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )  # fmt: skip
     try:
-        with Progress(*columns, console=console, transient=True) as bars:
+        with Bars(console) as bars:
             all_runs, tasks = bars.add_task("runs", total=len(cells)), dict[int, TaskID]()
             while waiting or running:
                 while waiting and len(running) < jobs:
                     cell = waiting.pop(0)
                     running[id(cell)] = (cell, _start(cell))
-                    tasks[id(cell)] = bars.add_task(cell.label, total=cell.experiment.config.federation.rounds)
+                    rounds = cell.experiment.config.federation.rounds
+                    tasks[id(cell)] = bars.add_task("  rounds", total=rounds, title=cell.label)
                 time.sleep(POLL_SECONDS)
                 for identity, (cell, process) in list(running.items()):
                     bars.update(tasks[identity], completed=_finished_rounds(cell))

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from fedfuse.cli.tables import table
 from fedfuse.reproduce import Ledger
+from fedfuse.reproduce.entry import Labels, in_words
 from fedfuse.reproduce.output import NUMBERS, claim_lines, header, lines, pair
 
 ANSWER_STYLES = {"holds": "green", "does not hold": "red", "not enough seeds": "dim"}
@@ -21,10 +22,11 @@ def cell_table(ledger: Ledger) -> Table:
     title = f"{ledger.title} (scale {ledger.scale}, {ledger.unit}, mean ± std)"
     result = table(columns[inner], *columns[axes:], title=title, numbers=NUMBERS, first_may_wrap=True)
     result.padding = (0, 1, 0, 0)
-    for outer, group in groupby(lines(ledger), key=lambda line: line[:inner] + line[inner + 1 : axes]):
+    cells = zip(ledger.rows, lines(ledger), strict=True)
+    for outer, group in groupby(cells, key=lambda cell: _without(inner, cell[0].labels)):
         if outer:
-            result.add_row(f"[bold]{escape(', '.join(outer))}[/]")
-        for line in group:
+            result.add_row(f"[bold]{escape(outer)}[/]")
+        for _, line in group:
             result.add_row("  " * bool(outer) + escape(line[inner]), *line[axes:])
     return result
 
@@ -46,3 +48,8 @@ def _innermost(ledger: Ledger) -> int:
     """The last axis along which the rows differ."""
     axes = zip(*(row.labels.values() for row in ledger.rows), strict=True)
     return max((index for index, labels in enumerate(axes) if len(set(labels)) > 1), default=0)
+
+
+def _without(inner: int, labels: Labels) -> str:
+    """A cell's labels on the other axes, in words."""
+    return ", ".join(in_words(*one) for index, one in enumerate(labels.items()) if index != inner)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import TimeRemainingColumn as Remaining
+from rich.table import Column
+from rich.text import Text
 
 from fedfuse.federation.events import Event
 
@@ -19,6 +22,23 @@ _STEPS = {
 }
 
 
+class Bars(Progress):
+    """Bars that fit 80 columns: a task's long field ``title`` stands above its bar, where it cuts nothing off."""
+
+    def __init__(self, console: Console) -> None:
+        columns = (
+            TextColumn("{task.description}", table_column=Column(no_wrap=True, min_width=18)), BarColumn(bar_width=28),
+            MofNCompleteColumn(table_column=Column(no_wrap=True, min_width=9)), TimeElapsedColumn(), Remaining(),
+        )  # fmt: skip
+        super().__init__(*columns, console=console, transient=True)
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        for task in self.tasks:
+            if title := task.fields.get("title"):
+                yield Text(title, style="bold")
+            yield self.make_tasks_table([task])
+
+
 class RunProgress:
     """A listener that shows one run after another."""
 
@@ -27,17 +47,14 @@ class RunProgress:
         self.runs = runs
         self.label = ""
         self.total = 0
-        self.bars = Progress(
-            TextColumn("{task.description}"), BarColumn(bar_width=28), MofNCompleteColumn(),
-            TimeElapsedColumn(), Remaining(), TextColumn("{task.fields[note]}"), console=console, transient=True,
-        )  # fmt: skip
+        self.bars = Bars(console)
         self.all_runs: TaskID | None = None
 
     def __enter__(self) -> Self:
         if self.console.is_terminal:
             self.bars.start()
             if self.runs > 1:
-                self.all_runs = self.bars.add_task("runs", total=self.runs, note="")
+                self.all_runs = self.bars.add_task("runs", total=self.runs)
         return self
 
     def __exit__(self, *exception: type[BaseException] | BaseException | TracebackType | None) -> None:
@@ -47,8 +64,8 @@ class RunProgress:
     def begin(self, label: str, rounds: int) -> None:
         """The next run starts."""
         self.label, self.total = label, rounds
-        self.rounds = self.bars.add_task(f"[bold]{label}", total=rounds, note="")
-        self.step = self.bars.add_task("  starting", total=None, note="")
+        self.rounds = self.bars.add_task("  rounds", total=rounds, title=label)
+        self.step = self.bars.add_task("  starting", total=None)
 
     def end(self) -> None:
         """The run is over."""
@@ -62,7 +79,8 @@ class RunProgress:
             what = _STEPS.get(event["what"], event["what"])
             self.bars.update(self.step, description=f"  {what}", completed=event["done"], total=event["total"])
         elif event["event"] == "round_finished":
-            self.bars.update(self.rounds, completed=event["round"], note=_accuracies(event))
+            title = f"{self.label}: {_accuracies(event)}"
+            self.bars.update(self.rounds, completed=event["round"], title=title)
             if not self.console.is_terminal:
                 self.console.print(
                     f"{self.label}: round {event['round']}/{self.total} {_accuracies(event)}", highlight=False

@@ -64,8 +64,8 @@ class Request:
         """Whatever is not finished yet."""
         runs = self.store.runs(self.cells, self.seeds)
         open_runs = [run for run in runs if not run.folder.is_complete()]
-        facts = f"{self.entry.title}; runs: {len(runs)}, finished: {len(runs) - len(open_runs)}"
-        console.print(facts, highlight=False, soft_wrap=True)
+        console.print(self.entry.title, highlight=False)
+        console.print(f"runs: {len(runs)}, finished: {len(runs) - len(open_runs)}", highlight=False)
         if open_runs:
             _check_data([run.experiment.config for run in open_runs])
             run_all(open_runs, jobs, overwrite=False, console=console)

@@ -132,6 +132,11 @@ def agrees(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
     return all(labels[axis] == label for axis, label in wanted.items())
 
 
+def in_words(axis: str, label: str) -> str:
+    """A label for readers who do not see its axis: a bare number is said with it."""
+    return f"{axis.replace('_', ' ')} {label}" if label.replace(".", "").isdigit() else label
+
+
 def checked(kind: type[T], raw: Any, where: str) -> T:
     """A raw mapping as settings, or one sentence about what is wrong with it."""
     try:

@@ -7,6 +7,7 @@ import io
 from collections.abc import Sequence
 
 from fedfuse.reproduce.claims import Interval, Verdict
+from fedfuse.reproduce.entry import in_words
 from fedfuse.reproduce.ledger import Ledger, Row
 from fedfuse.reproduce.numbers import Printed
 from fedfuse.reproduce.store import Birth
@@ -48,9 +49,10 @@ def claim_lines(ledger: Ledger) -> Lines:
 
 def pair(verdict: Verdict) -> str:
     """What both cells have in common, then what sets them apart."""
-    both = list(zip(verdict.higher.values(), verdict.lower.values(), strict=True))
-    apart = [f"{one} / {other}" for one, other in both if one != other]
-    return ", ".join([*(one for one, other in both if one == other), *apart])
+    lower = verdict.lower
+    alike = [in_words(axis, label) for axis, label in verdict.higher.items() if label == lower[axis]]
+    apart = [f"{in_words(a, label)} / {lower[a]}" for a, label in verdict.higher.items() if label != lower[a]]
+    return ", ".join([*alike, *apart])
 
 
 def markdown(ledger: Ledger) -> str:

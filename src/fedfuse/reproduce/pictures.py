@@ -28,7 +28,7 @@ from fedfuse.report.scatter import Labelled, draw_latent, draw_scatter
 from fedfuse.report.simplex import draw_simplex, mixtures
 from fedfuse.report.trend import draw_trend
 from fedfuse.reproduce.cells import Cell
-from fedfuse.reproduce.entry import Entry, Picture, agrees
+from fedfuse.reproduce.entry import Entry, Picture, agrees, in_words
 from fedfuse.reproduce.replay import LastRound, replay
 from fedfuse.reproduce.store import Store, history
 from fedfuse.runtime.evaluate import evaluation_mode
@@ -55,13 +55,9 @@ class Subject:
         return replay(config, self.store.folder(config))
 
     def name(self, cell: Cell, without: str | None = None) -> str:
-        """The labels in which the cells differ; a number is said with its axis."""
+        """The labels in which the cells differ."""
         varying = [axis for axis in cell.labels if len({other.labels[axis] for other in self.cells}) > 1]
-        return " ".join(_in_words(axis, cell.labels[axis]) for axis in varying if axis != without)
-
-
-def _in_words(axis: str, label: str) -> str:
-    return f"{axis.replace('_', ' ')} {label}" if label.replace(".", "").isdigit() else label
+        return " ".join(in_words(axis, cell.labels[axis]) for axis in varying if axis != without)
 
 
 def draw_entry(path: Path, entry: Entry, cells: Sequence[Cell], seeds: Sequence[int], store: Store) -> bool:
