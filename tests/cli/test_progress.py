@@ -40,3 +40,15 @@ def test_a_long_name_cuts_neither_bars_nor_times_in_80_columns():
         assert done in line.replace(" ", "")
         assert len(line) <= 80
         assert "…" not in line
+
+
+def test_in_a_file_every_round_is_one_line():
+    console = Console(file=io.StringIO(), width=80)
+    progress = RunProgress(console)
+    with progress:
+        progress.begin("feddf-table8-FedAvg-SGD-proximal-1 fedavg seed 0", rounds=100)
+        model = {"accuracy": 0.875, "accuracy_before_fusion": None}
+        progress({"event": "round_finished", "round": 7, "prototypes": {"model": model}, "ensemble_accuracy": 0.9})
+    assert console.file.getvalue() == (
+        "feddf-table8-FedAvg-SGD-proximal-1 fedavg seed 0: round 7/100 model 87.5 %, ensemble 90.0 %\n"
+    )

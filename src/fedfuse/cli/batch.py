@@ -57,7 +57,7 @@ def _run_processes(cells: Sequence[Cell], jobs: int, overwrite: bool, console: C
                         _check(cell, process)
                         bars.advance(all_runs)
                         if not console.is_terminal:
-                            console.print(f"{cell.label}: finished", highlight=False)
+                            console.print(f"{cell.label}: finished", highlight=False, soft_wrap=True)
     finally:
         for _, process in running.values():
             process.terminate()

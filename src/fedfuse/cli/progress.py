@@ -82,9 +82,8 @@ class RunProgress:
             title = f"{self.label}: {_accuracies(event)}"
             self.bars.update(self.rounds, completed=event["round"], title=title)
             if not self.console.is_terminal:
-                self.console.print(
-                    f"{self.label}: round {event['round']}/{self.total} {_accuracies(event)}", highlight=False
-                )
+                line = f"{self.label}: round {event['round']}/{self.total} {_accuracies(event)}"
+                self.console.print(line, highlight=False, soft_wrap=True)
         elif event["event"] == "update_refused":
             self.console.print(f"[yellow]client {event['client']} was refused: {event['reason']}[/]", highlight=False)
         elif event["event"] in ("client_retried", "work_retried"):
