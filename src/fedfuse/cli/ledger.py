@@ -39,8 +39,8 @@ def claim_text(ledger: Ledger) -> Iterator[str]:
         yield f"[bold]{escape(claim)}[/]"
         for verdict, (answer, printed, ours, interval, seeds, _) in group:
             yield f"  {escape(pair(verdict))}"
-            measured = f"{ours} ({interval}; seeds: {seeds})".replace("(-; ", "(")
-            yield f"    [{ANSWER_STYLES[answer]}]{answer}[/]: {measured}, printed {printed}"
+            known = f"seeds: {seeds}" if interval == "-" else f"{interval}; seeds: {seeds}"
+            yield f"    [{ANSWER_STYLES[answer]}]{answer}[/]: {ours} ({known}), printed {printed}"
     yield ""
 
 
