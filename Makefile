@@ -6,7 +6,7 @@ RUN := $(VENV)/bin/python -m
 PIP := $(RUN) pip --quiet --disable-pip-version-check
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
-.PHONY: demo test test-engines check format bench check-methods clean
+.PHONY: demo test test-engines check format bench check-methods same-bits clean
 
 demo: $(VENV)/installed
 	$(RUN) fedfuse compare digits --methods fedavg,feddf --seeds 0,1,2 --out runs/demo --overwrite
@@ -41,8 +41,14 @@ bench: $(VENV)/installed
 check-methods: $(VENV)/installed
 	$(VENV)/bin/python benchmarks/check_methods.py --jobs $(CORES)
 
+# Every method and every option on small problems, with this version and with that of commit BASE, which gets a worktree
+# and an environment of its own: which final weights, logs and byte counts differ. CASES="fedavg feddf" runs only some.
+same-bits: $(VENV)/installed
+	@test -n "$(BASE)" || { echo "say which commit to compare with: make same-bits BASE=HEAD~1"; exit 2; }
+	$(RUN) benchmarks.same_bits $(BASE) $(CASES)
+
 clean:
-	rm -rf $(VENV) $(ENGINES) build dist src/*.egg-info
+	rm -rf $(VENV) $(ENGINES) .same-bits build dist src/*.egg-info
 
 # A stamp counts only while the environment behind it works; one that was moved, half installed or half deleted is
 # built anew, because pip believes its own records.

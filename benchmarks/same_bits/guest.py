@@ -1,0 +1,56 @@
+"""What the cases bring from outside: a loader, a network and two generators, and the files that they read.
+
+It must run with every version of fedfuse, so it imports nothing of it.
+"""
+
+from __future__ import annotations
+
+import csv
+import random
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+WORDS = ("good", "bad", "film", "plot", "slow", "great", "dull", "cast", "never", "again", "the", "a", "very", "not")
+
+
+def load() -> tuple[np.ndarray, np.ndarray]:
+    """Numbers with three classes."""
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, 3, size=150)
+    return (rng.normal(size=(150, 5)) + labels[:, None]).astype(np.float32), labels
+
+
+def network(input_shape: tuple[int, ...], classes: int, hidden: int) -> nn.Module:
+    size = int(np.prod(input_shape))
+    return nn.Sequential(nn.Flatten(), nn.Linear(size, hidden), nn.ReLU(), nn.Linear(hidden, classes))
+
+
+def generate(count: int, generator: torch.Generator) -> Tensor:
+    return torch.rand(count, 1, 8, 8, generator=generator)
+
+
+def generate_of(count: int, generator: torch.Generator, labels: Tensor) -> Tensor:
+    return (torch.rand(count, 1, 8, 8, generator=generator) + labels.view(-1, 1, 1, 1) / 10) / 2
+
+
+def write_files(folder: Path) -> None:
+    """The files that cases name."""
+    rng = np.random.default_rng(2)
+    inputs, labels = load()
+    np.savez(folder / "numbers.npz", x=inputs, y=labels)
+    np.savez(folder / "inputs.npz", rng.integers(0, 256, size=(40, 1, 8, 8), dtype=np.uint8))
+    hospitals = [["a", "b", "c"][i % 3] for i in range(len(labels))]
+    header = [f"x{i}" for i in range(inputs.shape[1])]
+    rows = [[*map(float, x), int(y), h] for x, y, h in zip(inputs, labels, hospitals, strict=True)]
+    _write_csv(folder / "visits.csv", [*header, "outcome", "hospital"], rows)
+    words = random.Random(3)
+    texts = [[" ".join(words.choices(WORDS, k=words.randint(2, 14))), i % 2] for i in range(120)]
+    _write_csv(folder / "texts.csv", ["text", "label"], texts)
+
+
+def _write_csv(path: Path, header: list[str], rows: list[list[object]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])
