@@ -157,14 +157,15 @@ class _Round:
         parts = [exchange.brief(view, prototype_of), self.recipe.local.brief(self.view("local"), prototype_of)]
         for prototype in federation.bank.prototypes:
             own = [client for client, name in prototype_of.items() if name == prototype]
-            parts.append(self.recipe.merge.brief(self.view(f"merge/{prototype}"), own))
+            parts.append(self.recipe.merge.brief(self.view(f"merge/{prototype}"), prototype, own))
         extras = {c: {name: t for part in parts for name, t in part.get(c, {}).items()} for c in chosen}
         return [self.task(client, prototype, extras[client]) for client, prototype in prototype_of.items()]
 
     def task(self, client: int, prototype: str, extras: Tensors) -> Task:
         """One client's task; without weights for a client that goes on with its own."""
-        exchange, view = self.recipe.exchange, self.wire
-        weights = view.weights[prototype] if exchange.sends_weights(view, client) else NOTHING
+        exchange, view, weights = self.recipe.exchange, self.wire, NOTHING
+        if exchange.sends_weights(view, client):
+            weights = self.recipe.merge.offer(self.view(f"merge/{prototype}"), prototype, client)
         asks = exchange.asks(view, client) + self.examiner.asks
         return Task(self.number, client, prototype, weights, extras, asks)
 

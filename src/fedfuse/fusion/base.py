@@ -38,6 +38,11 @@ class Fuse(MethodPart):
         """Whether clients' own words decide how much they count as teachers."""
         return False
 
+    @property
+    def compares_widths(self) -> bool:
+        """Whether it subtracts what the server had from what clients sent, which then must be of the same widths."""
+        return False
+
     @abstractmethod
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:
         """One student for each prototype in ``merged``, taught by all teachers of all prototypes."""

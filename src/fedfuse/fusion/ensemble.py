@@ -35,6 +35,10 @@ class EnsembleFuse(Fuse):
     def reads_testimony(self) -> bool:
         return self.weighting == "testimony"
 
+    @property
+    def compares_widths(self) -> bool:
+        return any(member.compares_widths for member in self.teachers)
+
     def check(self, setting: Setting) -> None:
         if self.weighting == "validation" and not setting.has_validation:
             raise ConfigError(
