@@ -16,6 +16,7 @@ from fedfuse.federation.checkpoint import load_checkpoint, save_checkpoint
 from fedfuse.fusion import Distiller, EnsembleDistillation
 from fedfuse.local import Hooks, Objective
 from fedfuse.merge import Mean, Momentum
+from fedfuse.methods import METHODS
 from fedfuse.models import Mlp
 from fedfuse.runtime.batches import epoch_batches
 from fedfuse.screen import DropWorst, Screen, Screened
@@ -250,9 +251,13 @@ class TestLedger:
 
 
 class TestHeterogeneous:
-    def test_an_absent_prototype_is_left_alone_and_the_present_ones_move(self):
+    @pytest.mark.parametrize("fuse", [None, "fuse", "keep"])
+    def test_an_absent_prototype_moves_only_if_the_fusion_teaches_it(self, fuse):
         bank = make_bank(a=TinyNorm(), b=Mlp(hidden=(5,)), c=Mlp(hidden=()))
-        for recipe in (make_recipe(), make_recipe(fuse=DISTILLATION, merge=Momentum())):
+        recipes = [make_recipe(), make_recipe(merge=Momentum())]
+        if fuse:
+            recipes = [make_recipe(fuse=DISTILLATION.model_copy(update={"absent": fuse}), merge=Momentum())]
+        for recipe in recipes:
             federation = make_federation(bank=bank, clients=6, clients_per_round=1, recipe=recipe, source=20)
             snapshot = federation.start()
             for _ in range(3):
@@ -261,7 +266,7 @@ class TestHeterogeneous:
                 present = federation.prototype_of()[client]
                 for prototype in "abc":
                     stayed = after.server.weights[prototype].equals(snapshot.server.weights[prototype])
-                    assert stayed == (prototype != present)
+                    assert stayed == (prototype != present and fuse != "fuse")
                 snapshot = after
 
     def test_without_fusion_prototypes_are_independent(self):
@@ -292,6 +297,13 @@ class TestRecord:
         assert (entry.accuracy, entry.loss) == (score.accuracy, score.loss)
         assert entry.accuracy_before_fusion == federation.test.score(make_bank().lend("mlp", merged)).accuracy
         assert entry.fusion["steps"] == 4
+
+    def test_where_there_was_no_fusion_there_is_no_before(self):
+        """Neither without any, nor where it makes a student out of nothing but predictions."""
+        for name in ("fedavg", "1-ensemble", "fedma", "feded-w0", "ds-fl", "local-only"):
+            federation = make_federation(recipe=METHODS[name].recipe, source=30, validation=10)
+            records = played(federation, 2).server.history
+            assert [record.prototypes["mlp"].accuracy_before_fusion for record in records] == [None, None]
 
     def test_ensemble_accuracy_is_that_of_the_mean_logits(self):
         answers = []

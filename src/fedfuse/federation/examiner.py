@@ -50,8 +50,10 @@ class Examiner:
         if not self.recipe.has_server_model:
             return _mean_of([self._own_score(update) for update in own if update.exam])
         after = self._score(name, weights)
-        before = after if merged is None or merged.equals(weights) else self._score(name, merged)
-        return PrototypeRecord(after.accuracy, after.loss, before.accuracy, report)
+        before = None
+        if merged is not None and self.recipe.fuse.makes_students:
+            before = after if merged.equals(weights) else self._score(name, merged)
+        return PrototypeRecord(after.accuracy, after.loss, before.accuracy if before else None, report)
 
     def clients(self, updates: Sequence[Update]) -> dict[int, float]:
         """Accuracy of the own models of clients that were asked."""
@@ -79,5 +81,4 @@ class Examiner:
 def _mean_of(scores: Sequence[Score]) -> PrototypeRecord:
     if not scores:
         return PrototypeRecord()
-    accuracy = fmean(score.accuracy for score in scores)
-    return PrototypeRecord(accuracy, fmean(score.loss for score in scores), accuracy)
+    return PrototypeRecord(fmean(score.accuracy for score in scores), fmean(score.loss for score in scores))

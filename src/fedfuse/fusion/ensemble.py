@@ -62,6 +62,7 @@ class EnsembleOnly(EnsembleFuse):
 
     kind: Literal["ensemble_only"] = "ensemble_only"
     needs_source: ClassVar[bool] = False
+    makes_students: ClassVar[bool] = False
     target: Target = "mean_probabilities"
 
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:  # noqa: ARG002

@@ -1,7 +1,7 @@
 """Ensemble distillation: source -> teachers -> predictions -> target -> student -> smooth.
 
-The fusion of FedDF (Lin et al., 2020), Algorithms 1 and 3. For every prototype P with clients in this round, starting
-from x_{t,0} = the average of P's own clients:
+The fusion of FedDF (Lin et al., 2020), Algorithms 1 and 3. For every prototype P, starting from x_{t,0} = the average
+of P's own clients, or P's last weights if no client of the round runs it:
 
     x_{t,j} = x_{t,j-1} - eta  d/dx KL( sigma( (1/|S_t|) sum_{k in S_t} f(xhat_k, d) ),  sigma( f(x_{t,j-1}, d) ) )
 
@@ -26,20 +26,18 @@ from fedfuse.core.weights import Weights
 from fedfuse.fusion.base import Fused
 from fedfuse.fusion.distiller import Distiller, Lesson, remembered, teach
 from fedfuse.fusion.ensemble import EnsembleFuse
+from fedfuse.fusion.students import StudentFuse
 from fedfuse.fusion.teachers import Ensemble
 from fedfuse.runtime.batches import endless_batches
 from fedfuse.runtime.source import Source
 from fedfuse.runtime.view import ServerView
 
 
-class EnsembleDistillation(EnsembleFuse):
+class EnsembleDistillation(EnsembleFuse, StudentFuse):
     """Distil the ensemble of client models into one student per prototype."""
 
     kind: Literal["ensemble_distillation"] = "ensemble_distillation"
     sharpening: float = Field(1.0, gt=0, description="power to which the target's probabilities are raised; FedBE: 2")
-    start: Literal["average", "previous"] = Field(
-        "average", description="weights a student starts from (FedDF Table 5)"
-    )
     views: Literal["fixed", "student", "augmented"] = Field(
         "fixed",
         description="fixed: teachers answer once per input; student: and only the student's input is augmented, as "
@@ -58,8 +56,7 @@ class EnsembleDistillation(EnsembleFuse):
         if self.distiller.budget(len(view.source)) == 0:
             return Fused(merged)
         lessons = self._lessons(view, view.source, self._ensemble(view, merged, teachers))
-        begin = merged if self.start == "average" else {prototype: view.weights[prototype] for prototype in merged}
-        return teach(view, self.distiller, begin, lessons)
+        return teach(view, self.distiller, self.starts(view, merged), lessons)
 
     def _lessons(self, view: ServerView, source: Source, ensemble: Ensemble) -> list[Lesson]:
         """One plan of mini-batches for all students, so that teachers answer once for all of them."""

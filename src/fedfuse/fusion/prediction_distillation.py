@@ -38,6 +38,9 @@ class PredictionDistillation(Fuse):
             if name not in setting.bank.prototypes:
                 raise ConfigError(f"method.fuse.students: {unknown('model', name, setting.bank.prototypes)}")
 
+    def trains_without_clients(self, prototype: str) -> bool:
+        return self.students is None or prototype in self.students
+
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:  # noqa: ARG002
         assert view.source is not None, "checked before round 1"
         assert view.answers is not None, "checked when the recipe was made"
