@@ -19,6 +19,7 @@ from fedfuse.merge import Mean, Momentum
 from fedfuse.methods import METHODS
 from fedfuse.models import Mlp
 from fedfuse.runtime.batches import epoch_batches
+from fedfuse.runtime.optimizers import Sgd
 from fedfuse.screen import DropWorst, Screen, Screened
 from tests.helpers import (
     Recorder,
@@ -431,3 +432,58 @@ class TestObjectiveSeam:
         assert {c: int(s["visits"]) for c, s in straight.clients.items()} == {
             c: int(s["visits"]) for c, s in resumed.clients.items()
         }
+
+
+class TestDivergence:
+    """Weights that are not finite never leave the round in which they came about."""
+
+    WILD = EnsembleDistillation(
+        distiller=Distiller(
+            steps=60, batch_size=8, loss="mse", optimizer=Sgd(learning_rate=1e4), schedule="constant", evaluate_every=20
+        )
+    )
+
+    def test_a_student_that_diverges_leaves_the_merged_weights(self):
+        heard = Recorder()
+        federation = make_federation(recipe=make_recipe(fuse=self.WILD), source=30, listener=heard)
+        plain = make_federation()
+        assert played(federation, 3).server.weights["mlp"].equals(played(plain, 3).server.weights["mlp"])
+        told = heard.of("model_diverged")
+        assert [event["round"] for event in told] == [1, 2, 3]
+        assert told[0]["reason"] == "weights were not finite after step 20 of the distillation; kept: merged weights"
+        assert not heard.of("update_refused")
+        assert heard.of("round_finished")[0]["prototypes"]["mlp"]["fusion"]["diverged_at"] == 20
+
+    def test_with_a_validation_split_too(self):
+        federation = make_federation(recipe=make_recipe(fuse=self.WILD), source=30, validation=20)
+        after = played(federation, 3)
+        assert after.server.weights["mlp"].is_finite()
+        assert all(record.refused == () for record in after.server.history)
+
+    def test_one_without_clients_keeps_its_last_weights(self):
+        bank, heard = make_bank(mlp=Mlp(hidden=(5,)), big=Mlp(hidden=(9,))), Recorder()
+        recipe = make_recipe(fuse=self.WILD)
+        federation = make_federation(bank=bank, recipe=recipe, source=30, listener=heard, shares={"big": 0})
+        before = federation.start()
+        after = federation.advance(before)
+        assert after.server.weights["big"].equals(before.server.weights["big"])
+        kept = {event["prototype"]: event["reason"].rpartition(": ")[2] for event in heard.of("model_diverged")}
+        assert kept == {"mlp": "merged weights", "big": "last round's weights"}
+
+    def test_a_merge_that_diverges_keeps_last_rounds_weights_and_memory(self):
+        class Wild(Momentum):
+            def merge(self, view, prototype, updates):
+                merged = super().merge(view, prototype, updates)
+                if view.round != 2:
+                    return merged
+                nowhere = torch.full_like(merged.weights.flat, float("inf"))
+                return type(merged)(Weights(nowhere, merged.weights.layout), {"velocity": nowhere})
+
+        heard = Recorder()
+        federation = make_federation(recipe=make_recipe(merge=Wild()), listener=heard)
+        first = played(federation, 1)
+        second = federation.advance(first)
+        assert second.server.weights["mlp"].equals(first.server.weights["mlp"])
+        assert torch.equal(second.server.memory["merge/mlp"]["velocity"], first.server.memory["merge/mlp"]["velocity"])
+        assert [event["round"] for event in heard.of("model_diverged")] == [2]
+        assert federation.advance(second).server.weights["mlp"].is_finite()

@@ -10,6 +10,8 @@ import torch
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.fusion.distiller import Distiller, School
+from fedfuse.fusion.swa import Swa
+from fedfuse.models import Mlp
 from fedfuse.runtime.evaluate import Score
 from fedfuse.runtime.optimizers import Adam, Sgd
 from tests.helpers import TinyNorm, make_bank, make_evaluator, make_examples, make_source, make_weights
@@ -191,3 +193,46 @@ def test_progress_is_told_at_every_look():
     distiller = Distiller(evaluate_every=3)
     distilled(distiller, lessons_of(7), progress=lambda *what: told.append(what))
     assert told == [("distil", 3, 7), ("distil", 6, 7), ("distil", 7, 7)]
+
+
+class TestDivergence:
+    """Squared errors at a rate far too large: after some steps the weights are not finite."""
+
+    WILD = Distiller(loss="mse", optimizer=Sgd(learning_rate=1e4), schedule="constant", evaluate_every=5)
+    LINEAR = make_bank(norm=Mlp(hidden=()))
+
+    def distilled(self, distiller, validation, steps=100):
+        start = make_weights(self.LINEAR, "norm", 1)
+        return distilled(distiller, lessons_of(steps), validation, self.LINEAR, start)
+
+    def test_the_last_step_before_it_is_the_last_look(self):
+        weights, result = self.distilled(self.WILD.model_copy(update={"keep": "last"}), None)
+        assert not weights.is_finite()
+        assert result.diverged_at == result.steps < 100
+        assert result.report()["diverged_at"] == result.steps
+
+    def test_it_loses_to_any_finite_student(self):
+        """However bad: the only finite one here has no single answer right."""
+        _, calm = self.distilled(self.WILD, None, steps=5)
+        assert calm.diverged_at is None
+        validation = make_evaluator(make_examples(30))
+        weights, result = self.distilled(self.WILD, validation)
+        assert weights.is_finite()
+        assert result.best_step < result.diverged_at
+        kept = validation.score(self.LINEAR.lend("norm", weights))
+        assert kept.accuracy == result.validation_accuracy
+        assert math.isfinite(kept.loss)
+
+    def test_with_finite_weights_but_outputs_that_are_not_it_is_no_candidate_either(self):
+        validation = Told([0.2, 0.9, 0.3])
+        losses = iter([1.0, math.nan, 1.0])
+        validation.score = lambda *_: Score(validation.left.pop(0), next(losses))
+        distiller = Distiller(optimizer=Sgd(learning_rate=0.1), evaluate_every=2)
+        _, result = distilled(distiller, lessons_of(6), validation)
+        assert result.validation_accuracy == 0.3
+
+    def test_it_does_not_spoil_an_average(self):
+        swa = {"keep": "last", "evaluate_every": 100, "swa": Swa(collect_after=0, cycle=2, lowest=1.0)}
+        weights, result = self.distilled(self.WILD.model_copy(update=swa), None)
+        assert weights.is_finite()
+        assert result.diverged_at == 100

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from fedfuse.core.messages import EXAM, Update
+from fedfuse.core.plain_json import finite
 from fedfuse.core.weights import Weights
 from fedfuse.exchange.base import PREDICTIONS
 from fedfuse.federation.recipe import Recipe
@@ -53,7 +54,7 @@ class Examiner:
         before = None
         if merged is not None and self.recipe.fuse.makes_students:
             before = after if merged.equals(weights) else self._score(name, merged)
-        return PrototypeRecord(after.accuracy, after.loss, before.accuracy if before else None, report)
+        return PrototypeRecord(after.accuracy, finite(after.loss), before.accuracy if before else None, report)
 
     def clients(self, updates: Sequence[Update]) -> dict[int, float]:
         """Accuracy of the own models of clients that were asked."""
@@ -81,4 +82,4 @@ class Examiner:
 def _mean_of(scores: Sequence[Score]) -> PrototypeRecord:
     if not scores:
         return PrototypeRecord()
-    return PrototypeRecord(fmean(score.accuracy for score in scores), fmean(score.loss for score in scores))
+    return PrototypeRecord(fmean(score.accuracy for score in scores), finite(fmean(score.loss for score in scores)))

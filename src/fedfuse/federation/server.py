@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from fedfuse.core.messages import EXAM, Task, Tensors, Update
+from fedfuse.core.plain_json import finite
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import NOTHING, Weights
 from fedfuse.federation.engine import Engine
@@ -226,10 +227,18 @@ class _Round:
             if own:
                 part = f"merge/{prototype}"
                 merged = self.recipe.merge.merge(self.view(part), prototype, own)
+                if not merged.weights.is_finite():
+                    self.diverged(prototype, "the merge", kept="last round's weights")
+                    continue
                 self.remember(part, merged.memory)
                 policy = self.federation.settings.batch_norm
                 results[prototype] = settle(policy, self.view(part), prototype, merged.weights, own)
         return results
+
+    def diverged(self, prototype: str, where: str, kept: str) -> None:
+        """Weights that are not finite go no further, and the log says what is kept in their place."""
+        reason = f"weights were not finite after {where}; kept: {kept}"
+        self.federation.log.emit("model_diverged", round=self.number, prototype=prototype, reason=reason)
 
     def heard(self, teachers: Sequence[Update]) -> ServerView:
         """What the exchange sees, with what the teachers said and how much they count."""
@@ -247,7 +256,18 @@ class _Round:
         view = replace(self.view("fuse"), source=source, answers=heard.answers, shares=heard.shares)
         fused = self.recipe.fuse.fuse(view, merged, teachers)
         self.remember("fuse", fused.memory)
-        return fused
+        return replace(fused, weights={p: self.sound(p, fused, merged) for p in fused.weights})
+
+    def sound(self, prototype: str, fused: Fused, merged: Mapping[str, Weights]) -> Weights:
+        """A student that is finite; else what there was before it was taught."""
+        weights, at = fused.weights[prototype], fused.report.get(prototype, {}).get("diverged_at")
+        where = "the fusion" if at is None else f"step {at} of the distillation"
+        if not weights.is_finite():
+            self.diverged(prototype, where, kept="merged weights" if prototype in merged else "last round's weights")
+            return merged.get(prototype, self.before.server.weights[prototype])
+        if at is not None:
+            self.diverged(prototype, where, kept="an earlier student")
+        return weights
 
     def record(
         self,
@@ -269,7 +289,7 @@ class _Round:
             screened=tuple(sorted(screened.reasons)),
             bytes_up=self.bytes_up,
             bytes_down=0 if self.recipe.exchange.pools_data else sum(task.nbytes for task in tasks),
-            training_loss=fmean(losses) if losses else None,
+            training_loss=finite(fmean(losses)) if losses else None,
             ensemble_accuracy=examiner.ensemble(self.view("fuse"), merged, screened.teachers),
             client_accuracy=examiner.clients(updates),
             prototypes={

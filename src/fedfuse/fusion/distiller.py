@@ -62,7 +62,7 @@ class Distiller(Settings):
         judge = school.validation if self.keep == "best" and self.swa is None else None
         best = _Best(student, judge, consider_now=self.keep_start)
         average = RunningAverage(student)
-        taken = 0
+        taken, diverged_at = 0, None
         student.train()
         with school.key.child("dropout").default_generator():
             for lesson in lessons:
@@ -79,12 +79,15 @@ class Distiller(Settings):
                     average.collect()
                 if taken % self.evaluate_every == 0 or taken == len(lessons):
                     school.progress("distil", taken, len(lessons))
+                    if not Weights.of(student).is_finite():
+                        diverged_at = taken  # no step leads back from there
+                        break
                     best.consider(taken)
                     if taken - best.step >= self.patience:
                         break
         best.restore()
         average.install(school.source)
-        return Distilled(taken, best.step, best.accuracy)
+        return Distilled(taken, best.step, best.accuracy, diverged_at)
 
     def _rate(self, step: int, budget: int) -> float:
         fraction = 1.0
@@ -111,16 +114,20 @@ class School:
 
 @dataclass(frozen=True)
 class Distilled:
-    """Steps taken, the step whose student was kept, and its validation accuracy if there was a validation split."""
+    """Steps taken, the step whose student was kept, its validation accuracy if there was a validation split, and the
+    step at which the student was found to have left the finite numbers."""
 
     steps: int
     best_step: int
     validation_accuracy: float | None
+    diverged_at: int | None = None
 
     def report(self) -> dict[str, float]:
         report: dict[str, float] = {"steps": self.steps, "best_step": self.best_step}
         if self.validation_accuracy is not None:
             report["validation_accuracy"] = self.validation_accuracy
+        if self.diverged_at is not None:
+            report["diverged_at"] = self.diverged_at
         return report
 
 
@@ -180,9 +187,9 @@ class _Best:
         if self.validation is None:
             self.step = step
             return
-        accuracy = self.validation.score(self.student).accuracy
-        if self.accuracy is None or accuracy > self.accuracy:
-            self.step, self.accuracy, self.weights = step, accuracy, Weights.of(self.student)
+        score = self.validation.score(self.student)
+        if math.isfinite(score.loss) and (self.accuracy is None or score.accuracy > self.accuracy):
+            self.step, self.accuracy, self.weights = step, score.accuracy, Weights.of(self.student)
 
     def restore(self) -> None:
         if self.weights is not None:

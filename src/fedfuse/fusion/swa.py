@@ -42,9 +42,11 @@ class RunningAverage:
         self.count = 0
 
     def collect(self) -> None:
-        flat = Weights.of(self.student).flat.double()
-        self.total = flat if self.total is None else self.total + flat
-        self.count += 1
+        weights = Weights.of(self.student)
+        if weights.is_finite():  # one that is not would take all the others with it
+            flat = weights.flat.double()
+            self.total = flat if self.total is None else self.total + flat
+            self.count += 1
 
     def install(self, source: Source) -> None:
         """Put the average into the student, with BatchNorm statistics that belong to it; nothing if none came."""
