@@ -84,7 +84,8 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None)
         dataset.tokenizer,
     )
     source = _source(config, surroundings)
-    setting = Setting(bank, config.training.optimizer, has_validation=len(splits.validation) > 0)
+    inputs = None if source is None else len(config.recipe.exchange.public(source, key, 1))
+    setting = Setting(bank, config.training.optimizer, has_validation=len(splits.validation) > 0, inputs=inputs)
     for part in config.recipe.parts:
         part.check(setting)
     _check_students(config, len(assignment))

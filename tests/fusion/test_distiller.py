@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 
+from fedfuse.config import assign, validate
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.fusion.distiller import Distiller, School
@@ -236,3 +237,38 @@ class TestDivergence:
         weights, result = self.distilled(self.WILD.model_copy(update=swa), None)
         assert weights.is_finite()
         assert result.diverged_at == 100
+
+
+class TestSettingsThatWouldDoNothing:
+    @pytest.mark.parametrize(
+        ("values", "reason"),
+        [
+            ({"steps": 7, "epochs": 20}, "steps and epochs both say how long to distil"),
+            ({"steps": None, "epochs": None}, "give one of them"),
+            ({"swa": {}}, "none is chosen by validation; set keep to last"),
+            ({"keep": "last", "keep_start": True}, "set keep to best"),
+        ],
+    )
+    def test_are_refused(self, values, reason):
+        with pytest.raises(ValueError, match=reason):
+            Distiller.model_validate(values)
+
+    def test_ten_thousand_steps_unless_epochs_are_given(self):
+        assert Distiller().steps == 10_000
+        assert Distiller(epochs=3).steps is None
+        assert Distiller(epochs=3, batch_size=5).budget(12) == 9
+        assert Distiller.model_validate(Distiller(epochs=3).model_dump()) == Distiller(epochs=3)
+
+    @pytest.mark.parametrize(("method", "key", "steps"), [("fedbe", "steps", 7), ("feddf", "epochs", 2)])
+    def test_the_one_that_is_given_replaces_the_recipes_own(self, method, key, steps):
+        """As asked for from a command line, on top of what a file says."""
+        raw = {"data": {"name": "blobs"}, "models": {"mlp": {"arch": "mlp"}}, "method": method}
+        distiller = validate(assign(raw, [f"method.fuse.distiller.{key}={steps}"])).method.fuse.distiller
+        assert getattr(distiller, key) == steps
+        assert getattr(distiller, {"steps": "epochs", "epochs": "steps"}[key]) is None
+
+    def test_a_cosine_lowers_the_cycles_of_swa(self):
+        swa = Swa(collect_after=0, cycle=2, lowest=0.5)
+        both = Distiller(optimizer=Sgd(learning_rate=0.4), keep="last", swa=swa)
+        expected = [0.2 * cycle * (1 + math.cos(math.pi * step / 4)) for step, cycle in enumerate((1, 0.5) * 2)]
+        assert [both._rate(step, 4) for step in range(4)] == pytest.approx(expected)

@@ -117,9 +117,14 @@ CHOOSERS = ("kind", "arch", "name")
 """Keys that say what the other keys beside them mean."""
 
 
+ALTERNATIVES = {"steps": "epochs", "epochs": "steps"}
+"""Keys that say the same thing in two ways: whoever gives one of them takes the other away."""
+
+
 def overlay(base: Raw, changes: Mapping[str, Any]) -> Raw:
     """``base`` with ``changes`` on top; a part of another kind (arch, name) replaces the whole part."""
-    result = dict(base)
+    replaced = {ALTERNATIVES[key] for key, value in changes.items() if key in ALTERNATIVES and value is not None}
+    result = {key: None if key in replaced else value for key, value in base.items()}
     for key, value in changes.items():
         old = result.get(key)
         if isinstance(old, dict) and isinstance(value, Mapping) and _is_same_choice(old, value):

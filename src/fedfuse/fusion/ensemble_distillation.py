@@ -29,6 +29,7 @@ from fedfuse.fusion.ensemble import EnsembleFuse
 from fedfuse.fusion.students import StudentFuse
 from fedfuse.fusion.teachers import Ensemble
 from fedfuse.runtime.batches import endless_batches
+from fedfuse.runtime.part import Setting
 from fedfuse.runtime.source import Source
 from fedfuse.runtime.view import ServerView
 
@@ -50,6 +51,13 @@ class EnsembleDistillation(EnsembleFuse, StudentFuse):
         if self.weighting == "testimony" and self.views == "augmented":
             raise ValueError("clients testify about the public inputs as they are; set views to fixed or student")
         return self
+
+    def check(self, setting: Setting) -> None:
+        super().check(setting)
+        self.distiller.check(setting, "method.fuse.distiller")
+
+    def trains_without_clients(self, prototype: str) -> bool:
+        return super().trains_without_clients(prototype) and self.distiller.steps != 0
 
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:
         assert view.source is not None, "checked before round 1"

@@ -34,6 +34,7 @@ class PredictionDistillation(Fuse):
 
     def check(self, setting: Setting) -> None:
         super().check(setting)
+        self.distiller.check(setting, "method.fuse.distiller")
         for name in self.students or ():
             if name not in setting.bank.prototypes:
                 raise ConfigError(f"method.fuse.students: {unknown('model', name, setting.bank.prototypes)}")

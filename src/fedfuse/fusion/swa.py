@@ -28,6 +28,10 @@ class Swa(Settings):
             return self.lowest
         return 1 - (1 - self.lowest) * (step % self.cycle) / (self.cycle - 1)
 
+    def collections(self, steps: int) -> int:
+        """How many students go into the average in so many steps."""
+        return max(steps // self.cycle - self.collect_after // self.cycle, 0)
+
     def collects(self, taken: int) -> bool:
         """Whether the student after ``taken`` steps goes into the average."""
         return taken > self.collect_after and taken % self.cycle == 0

@@ -18,6 +18,7 @@ from fedfuse.fusion.base import Fused, Reads
 from fedfuse.fusion.distiller import Distiller, Lesson, lessons_from, teach
 from fedfuse.fusion.students import StudentFuse
 from fedfuse.runtime.bank import ModelBank
+from fedfuse.runtime.part import Setting
 from fedfuse.runtime.source import Source
 from fedfuse.runtime.view import ServerView
 
@@ -29,6 +30,10 @@ class TrueLabels(StudentFuse):
     needs_labels: ClassVar[bool] = True
     reads: ClassVar[Reads] = "weights"
     distiller: Distiller = Field(default_factory=lambda: Distiller(loss="hard"))
+
+    def check(self, setting: Setting) -> None:
+        super().check(setting)
+        self.distiller.check(setting, "method.fuse.distiller")
 
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:  # noqa: ARG002
         assert view.source is not None, "checked before round 1"

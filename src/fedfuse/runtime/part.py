@@ -17,6 +17,8 @@ class Setting:
     bank: ModelBank
     optimizer: Sgd | Adam
     has_validation: bool
+    inputs: int | None = None
+    """How many public inputs a fusion has, if there are any."""
 
 
 class MethodPart(Part):
