@@ -11,7 +11,7 @@ from fedfuse.core.weights import Weights
 from fedfuse.local import Hooks, TrainingSettings, Visit
 from fedfuse.local.loop import train
 from fedfuse.runtime.batches import epoch_batches
-from fedfuse.runtime.optimizers import Adam, Sgd
+from fedfuse.runtime.optimizers import Adam, AdamW, Sgd
 from tests.helpers import AS_IT_IS, CPU, TinyNorm, make_bank, make_examples, make_weights
 
 KEY = Key(3).child("round", 1, "client", 0)
@@ -99,6 +99,24 @@ def test_adam_is_the_hand_written_loop_bit_for_bit():
     expected, _ = by_hand(visit, lambda p: torch.optim.Adam(p, lr=0.01, fused=True))
     train(visit, Hooks(), AS_IT_IS, CPU)
     assert Weights.of(visit.model).equals(expected)
+
+
+def test_adamw_is_the_hand_written_loop_bit_for_bit():
+    optimizer = AdamW(learning_rate=0.01, weight_decay=0.5)
+    visit = visit_of(TrainingSettings(epochs=2, batch_size=8, optimizer=optimizer))
+    expected, _ = by_hand(visit, lambda p: torch.optim.AdamW(p, lr=0.01, weight_decay=0.5, fused=True))
+    train(visit, Hooks(), AS_IT_IS, CPU)
+    assert Weights.of(visit.model).equals(expected)
+
+
+def test_adamw_without_weight_decay_is_adam_and_with_it_is_not():
+    ends = []
+    for optimizer in (Adam(), AdamW(weight_decay=0.0), AdamW(weight_decay=0.5), Adam(weight_decay=0.5)):
+        visit = visit_of(TrainingSettings(epochs=2, batch_size=8, optimizer=optimizer))
+        train(visit, Hooks(), AS_IT_IS, CPU)
+        ends.append(Weights.of(visit.model))
+    assert ends[0].equals(ends[1])
+    assert not any(one.equals(other) for one, other in ((ends[0], ends[2]), (ends[2], ends[3])))
 
 
 def test_the_model_trains_in_train_mode_whatever_it_was_in():

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 from pydantic import ValidationError
+from torch import nn
 
 from fedfuse.core.messages import Task
 from fedfuse.core.randomness import Key
 from fedfuse.local import Hooks, TrainingSettings, Visit
 from fedfuse.local.loop import train
-from fedfuse.runtime.optimizers import Adam, Sgd
+from fedfuse.runtime.binary import binary_parameters
+from fedfuse.runtime.optimizers import Adam, AdamW, Sgd
 from tests.helpers import AS_IT_IS, CPU, TinyNorm, make_bank, make_examples, make_weights
 
 
@@ -62,7 +64,7 @@ def test_clipping_bounds_what_the_optimiser_sees(clip, expected):
     assert [float(norm) for norm in hooks.before] == pytest.approx([expected or full] * 2, rel=1e-4)
 
 
-@pytest.mark.parametrize("kind", [Sgd, Adam])
+@pytest.mark.parametrize("kind", [Sgd, Adam, AdamW])
 def test_weight_decay_can_spare_norm_layers(kind):
     model = make_bank(norm=TinyNorm()).lend("norm", make_weights(make_bank(norm=TinyNorm()), "norm", 3))
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
@@ -74,3 +76,36 @@ def test_weight_decay_can_spare_norm_layers(kind):
     norms = {f"layers.2.{name}" for name in ("weight", "bias")}
     assert norms <= before.keys()
     assert changed == before.keys() - norms
+
+
+NORMS = {
+    "batch": nn.BatchNorm2d(4),
+    "group": nn.GroupNorm(2, 4),
+    "layer": nn.LayerNorm(4),
+    "root mean square": nn.RMSNorm(4),
+    "instance": nn.InstanceNorm2d(4, affine=True),
+}
+
+
+@pytest.mark.parametrize("norm", NORMS.values(), ids=NORMS)
+def test_every_norm_layer_of_torch_is_one(norm):
+    """Spared by weight decay, and never of one bit."""
+    model = nn.Sequential(nn.Linear(4, 4), norm)
+    spared = AdamW(decay_norms=False).build(model).param_groups[1]["params"]
+    assert {id(p) for p in spared} == {id(p) for p in norm.parameters()} != set()
+    assert [name for name, _ in binary_parameters(model)] == ["0.weight", "0.bias"]
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.5])
+def test_adamw_is_algorithm_2_of_its_paper(decay):
+    model, random = nn.Linear(3, 2), torch.Generator().manual_seed(0)
+    optimizer = AdamW(learning_rate=0.1, weight_decay=decay).build(model)
+    expected, first, second = model.weight.detach().double(), 0.0, 0.0
+    for step in range(1, 6):
+        gradient = torch.randn(2, 3, generator=random)
+        model.weight.grad, model.bias.grad = gradient.clone(), torch.zeros(2)
+        optimizer.step()
+        first, second = 0.9 * first + 0.1 * gradient, 0.999 * second + 0.001 * gradient**2
+        slope, scale = first / (1 - 0.9**step), (second / (1 - 0.999**step)).sqrt() + 1e-8
+        expected = expected - 0.1 * (slope / scale + decay * expected)
+        assert torch.allclose(model.weight.double(), expected, atol=1e-5)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from fedfuse.core.part import Part
 from fedfuse.runtime.bank import ModelBank
-from fedfuse.runtime.optimizers import Adam, Sgd
+from fedfuse.runtime.optimizers import AnyOptimizer
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class Setting:
     """The experiment that a part is about to work in."""
 
     bank: ModelBank
-    optimizer: Sgd | Adam
+    optimizer: AnyOptimizer
     has_validation: bool
 
 
