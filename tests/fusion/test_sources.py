@@ -6,13 +6,15 @@ import dataclasses
 
 import pytest
 import torch
+from pydantic import ValidationError
 
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.randomness import Key
-from fedfuse.data import Examples, load
+from fedfuse.data import Examples, Transform, load
+from fedfuse.experiment import Experiment
 from fedfuse.fusion import GaussianNoise, HeldOut, OtherDataset, PublicData, UniformNoise
 from tests.fusion.surroundings import around, images, planar
-from tests.helpers import make_examples
+from tests.helpers import files_of, make_examples, tiny_config, tiny_method
 
 
 def test_a_source_has_labels_only_if_a_method_reads_them():
@@ -85,6 +87,29 @@ class TestOtherDataset:
         inputs = source.inputs(source.all_indices())
         assert torch.allclose(inputs, (source.raw / 255 - 0.5) / 0.25, atol=1e-6)
         assert source.transform.crop_padding == 3
+
+    @pytest.mark.parametrize("normalisation", ["experiment", "dataset", "half"])
+    @pytest.mark.parametrize(
+        ("choice", "padding", "flip"),
+        [
+            ({}, 2, True),
+            ({"augment": ()}, 0, False),
+            ({"augment": ("flip",)}, 0, True),
+            ({"augment": ("crop",), "crop_padding": 3}, 3, False),
+        ],
+    )
+    def test_its_augmentation_is_the_experiments_unless_it_says_otherwise(self, choice, padding, flip, normalisation):
+        surroundings = images(augment=True)
+        mirrored = Transform(surroundings.transform.normalisation, (1, 8, 8), crop_padding=2, flip=True)
+        data = PublicData(name="digits", train_limit=20, normalisation=normalisation, **choice)
+        source = OtherDataset(data=data).open(dataclasses.replace(surroundings, transform=mirrored))
+        assert (source.transform.crop_padding, source.transform.flip) == (padding, flip)
+        every = source.all_indices()
+        assert torch.equal(source.augmented(every, Key(0)), source.inputs(every)) == (padding == 0 and not flip)
+
+    def test_one_augmentation_twice_is_refused(self):
+        with pytest.raises(ValidationError, match="names one augmentation twice"):
+            PublicData(name="digits", augment=("crop", "crop"))
 
     @pytest.mark.parametrize(("choice", "mean", "deviation"), [("none", 0.0, 1.0), ("half", 0.5, 0.5)])
     def test_other_constants(self, choice, mean, deviation):
@@ -186,3 +211,20 @@ class TestPartsOfADataset:
     def test_a_class_that_is_not_there_is_refused(self):
         with pytest.raises(ConfigError, match=r"source\.classes names 3, but blobs has classes 0 to 2"):
             OtherDataset(data=self.DATA, classes=(0, 3)).open(planar())
+
+
+@pytest.mark.usefixtures("without_pictures")
+def test_a_student_sees_augmented_images_of_another_dataset(tmp_path):
+    """As FedBE's; without a word about it in the source, too."""
+    same = {"augment": ["crop", "flip"], "crop_padding": 2}
+    choices = {"none": {"augment": []}, "said": same, "unsaid": {}}
+    ends = {}
+    for name, choice in choices.items():
+        config = tiny_config(
+            tiny_method("v-distillation"),
+            data={"name": "digits", "train_limit": 80, "test_limit": 20, **same},
+            source={"kind": "dataset", "data": {"name": "digits", "train_limit": 30, **choice}},
+            federation={"rounds": 1},
+        )
+        ends[name] = files_of(Experiment(config).run(tmp_path / name).folder.final)
+    assert ends["unsaid"] == ends["said"] != ends["none"]
