@@ -152,6 +152,17 @@ def test_a_log_that_ends_in_half_a_line_does_not_matter(straight, out):
     assert_same(experiment().run(out, resume=True), straight("fedavg"))
 
 
+@pytest.mark.parametrize("method", ["feddf", "fedbe"])
+@pytest.mark.parametrize(("kind", "count"), [("tick", 9), ("round_finished", 2)])
+def test_inputs_that_are_new_at_every_step(tmp_path, method, kind, count):
+    fresh = {"source": {"kind": "gaussian_noise", "size": 30, "fresh": True}}
+    expected = experiment(method, **fresh).run(tmp_path / "straight")
+    assert files_of(expected.folder.final) != files_of(experiment(method).run(tmp_path / "other").folder.final)
+    with pytest.raises(KeyboardInterrupt):
+        experiment(method, **fresh).run(tmp_path / "run", listeners=(StopAt(kind, count),))
+    assert_same(experiment(method, **fresh).run(tmp_path / "run", resume=True), expected)
+
+
 @pytest.mark.parametrize("method", list(METHODS))
 def test_different_architectures(tmp_path, method):
     models = {"models": {"small": {"arch": "mlp", "hidden": [4, 5]}, "wide": {"arch": "mlp", "hidden": [9, 5]}}}

@@ -193,6 +193,60 @@ class TestGaussianNoise:
         assert torch.equal(one, again)
         assert not torch.equal(one, other)
 
+    def test_all_together_reach_both_ends_of_the_range_and_single_ones_do_not(self):
+        pixels = GaussianNoise(size=300, stretched="together").open(images()).raw.reshape(300, -1)
+        assert (int(pixels.min()), int(pixels.max())) == (0, 255)
+        assert (pixels.amin(dim=1) > 20).double().mean() > 0.9
+        assert (pixels.amax(dim=1) < 235).double().mean() > 0.9
+
+
+class TestFreshNoise:
+    @pytest.mark.parametrize("kind", [UniformNoise, GaussianNoise])
+    @pytest.mark.parametrize("make", [planar, images])
+    def test_new_inputs_are_like_those_of_the_table(self, kind, make):
+        surroundings = make()
+        table, source = kind(size=50).open(surroundings), kind(size=50, fresh=True).open(surroundings)
+        assert table.draw is None
+        assert torch.equal(source.raw, table.raw), "what BatchNorm statistics are estimated on"
+        one, again, other = (source.drawn(7, Key(seed)) for seed in (1, 1, 2))
+        assert len(one) == 7
+        assert (one.raw.dtype, one.raw.shape[1:]) == (table.raw.dtype, table.raw.shape[1:])
+        assert torch.equal(one.raw, again.raw)
+        assert not torch.equal(one.raw, other.raw)
+        assert not torch.equal(one.raw, table.raw[:7])
+        if one.raw.is_floating_point():
+            low, high = surroundings.clients.inputs.amin(0), surroundings.clients.inputs.amax(0)
+            assert bool(((one.raw >= low) & (one.raw <= high)).all())
+
+    def test_as_the_released_code_of_feddf(self):
+        """Normal noise of one batch by its smallest and largest number to 0..1, then to -1..1, up to bytes."""
+        settings = GaussianNoise(fresh=True, stretched="together", normalisation="half")
+        batch = settings.open(images()).drawn(128, Key(4))
+        noise = torch.randn((128, 1, 8, 8), generator=Key(4).child("draw").torch())
+        expected = 2 * (noise - noise.min()) / (noise.max() - noise.min()) - 1
+        assert torch.allclose(batch.inputs(batch.all_indices()), expected, atol=1.01 / 255)
+
+    @pytest.mark.parametrize(("normalisation", "low", "high"), [("none", 0.0, 1.0), ("half", -1.0, 1.0)])
+    @pytest.mark.parametrize("kind", [UniformNoise, GaussianNoise])
+    def test_other_constants_and_the_same_augmentation(self, kind, normalisation, low, high):
+        source = kind(size=200, normalisation=normalisation).open(images(augment=True))
+        inputs = source.inputs(source.all_indices())
+        assert (inputs.min().item(), inputs.max().item()) == pytest.approx((low, high))
+        assert source.transform.crop_padding == 2
+
+    def test_numbers_have_their_own_ranges(self):
+        with pytest.raises(ConfigError, match=r"source\.normalisation half is for pixels, but the clients have num"):
+            UniformNoise(normalisation="half").open(planar())
+
+    @pytest.mark.parametrize("method", ["feded-w0", "ds-fl", "fedaux", "fedmd", "cfd"])
+    def test_methods_that_ask_about_the_same_inputs_again_refuse_them(self, method):
+        fresh = {"kind": "uniform_noise", "fresh": True}
+        with pytest.raises(ConfigError, match=f"source.fresh .* but method {method} reads the same ones again"):
+            tiny_config(method, source=fresh)
+        tiny_config(method, source={**fresh, "fresh": False})
+        for other in ("fedavg", "feddf", "fedbe"):
+            tiny_config(other, source=fresh)
+
 
 class TestPartsOfADataset:
     DATA = PublicData(name="blobs", examples=90)

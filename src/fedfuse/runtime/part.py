@@ -25,6 +25,9 @@ class MethodPart(Part):
     needs_source: ClassVar[bool] = False
     """Whether it reads unlabelled inputs on the server."""
 
+    takes_fresh_inputs: ClassVar[bool] = False
+    """Whether these may be new at every step, and not the same inputs again."""
+
     needs_labels: ClassVar[bool] = False
     """Whether it reads the true labels of those inputs, which only a bound or a labelled public set allows."""
 
