@@ -49,7 +49,9 @@ class TrainingSettings(Settings):
         if self.fewest_epochs is not None and self.fewest_epochs > self.epochs:
             raise ValueError(f"fewest_epochs is {self.fewest_epochs}, but epochs is {self.epochs}")
         if self.fewest_epochs is None and self.epochs_drawn != "once":
-            raise ValueError(f"epochs_drawn is {self.epochs_drawn}, but nothing is drawn without fewest_epochs")
+            raise ValueError(
+                f"epochs_drawn is {self.epochs_drawn}, but nothing is drawn without fewest_epochs; set it as well"
+            )
         return self
 
     def rate(self, number: int, rounds: int) -> float:
