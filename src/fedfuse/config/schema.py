@@ -61,6 +61,16 @@ class ExperimentConfig(Settings):
                 raise ValueError(f"models: '{name}' may only have letters, digits, '-' and '_': it names a file")
         return self
 
+    @model_validator(mode="after")
+    def _fresh_inputs_are_not_asked_for_again(self) -> Self:
+        for part in self.recipe.parts:
+            if self.source.is_fresh and part.needs_source and not part.takes_fresh_inputs:
+                raise ValueError(
+                    f"source.fresh gives every step of a distillation inputs of its own, but method {self.method.name} "
+                    "reads the same ones again; remove it"
+                )
+        return self
+
     @property
     def recipe(self) -> Recipe:
         return self.method

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 import torch
 from pydantic import Field, model_validator
@@ -38,6 +38,7 @@ class EnsembleDistillation(EnsembleFuse, StudentFuse):
     """Distil the ensemble of client models into one student per prototype."""
 
     kind: Literal["ensemble_distillation"] = "ensemble_distillation"
+    takes_fresh_inputs: ClassVar[bool] = True
     sharpening: float = Field(1.0, gt=0, description="power to which the target's probabilities are raised; FedBE: 2")
     views: Literal["fixed", "student", "augmented"] = Field(
         "fixed",
@@ -71,7 +72,7 @@ class EnsembleDistillation(EnsembleFuse, StudentFuse):
         batches = endless_batches(len(source), self.distiller.batch_size, view.key.child("batches"), source.lengths)
         plan = list(islice(batches, self.distiller.budget(len(source))))
         keys = [view.key.child("views", i) for i in range(len(plan))]
-        if self.views == "augmented":
+        if self.views == "augmented" or source.draw is not None:
             return [partial(self._fresh, source, ensemble, *step) for step in zip(plan, keys, strict=True)]
         asked = torch.cat(plan).unique()
         answers = self._sharpen(ensemble.predict(source, asked, view.progress, view.hands))
@@ -80,8 +81,12 @@ class EnsembleDistillation(EnsembleFuse, StudentFuse):
         return [partial(remembered, source, answers, where) for where in plan]
 
     def _fresh(self, source: Source, ensemble: Ensemble, where: Tensor, key: Key) -> tuple[Tensor, Tensor]:
-        inputs = source.augmented(where, key)
-        return inputs, self._sharpen(ensemble.log_probabilities(inputs))
+        """A step with new views, or new inputs altogether, for which teachers answer now."""
+        batch = source.part(where) if source.draw is None else source.drawn(self.distiller.batch_size, key)
+        every = batch.all_indices()
+        shown = batch.inputs(every) if self.views == "fixed" else batch.augmented(every, key)
+        asked = batch.inputs(every) if self.views == "student" else shown
+        return shown, self._sharpen(ensemble.log_probabilities(asked))
 
     def _sharpen(self, log_probabilities: Tensor) -> Tensor:
         """p^s / sum p^s."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -34,11 +34,24 @@ class TrainingSettings(Settings):
     fewest_epochs: int | None = Field(
         None, ge=1, description="stragglers: each client trains a random number of epochs, from this up to epochs"
     )
+    epochs_drawn: Literal["once", "every_round"] = Field(
+        "once", description="whether that number is a client's own for the whole run, as FedBE, or drawn in every round"
+    )
+    stop_above: float | None = Field(
+        None,
+        gt=0,
+        description="a client stops after a step at which its mean loss of the epoch so far is above this or not a "
+        "number, and sends what it has; FedDF's code: 1000",
+    )
 
     @model_validator(mode="after")
     def _fewest_is_fewer(self) -> Self:
         if self.fewest_epochs is not None and self.fewest_epochs > self.epochs:
             raise ValueError(f"fewest_epochs is {self.fewest_epochs}, but epochs is {self.epochs}")
+        if self.fewest_epochs is None and self.epochs_drawn != "once":
+            raise ValueError(
+                f"epochs_drawn is {self.epochs_drawn}, but nothing is drawn without fewest_epochs; set it as well"
+            )
         return self
 
     def rate(self, number: int, rounds: int) -> float:
@@ -47,8 +60,10 @@ class TrainingSettings(Settings):
         factors = [decay.factor for decay in self.decay if passed >= decay.after]
         return self.optimizer.learning_rate * math.prod(factors)
 
-    def epochs_of(self, key: Key) -> int:
-        """How many epochs one client trains in one round."""
+    def of(self, client: Key, visit: Key) -> TrainingSettings:
+        """One client's training in one round, with its own number of epochs; ``client`` is its key in all rounds."""
         if self.fewest_epochs is None:
-            return self.epochs
-        return int(key.child("epochs").numpy().integers(self.fewest_epochs, self.epochs + 1))
+            return self
+        key = client if self.epochs_drawn == "once" else visit
+        drawn = key.child("epochs").numpy().integers(self.fewest_epochs, self.epochs + 1)
+        return self.model_copy(update={"epochs": int(drawn)})

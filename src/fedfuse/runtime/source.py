@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -28,6 +29,8 @@ class Source:
     """How many of these inputs also lie in a client's data (exact copies)."""
     labels: Tensor | None = None
     """Not there unless a part of the method says that it reads them."""
+    draw: Callable[[int, Key], Tensor] | None = None
+    """Makes new inputs, where every step of a distillation has its own; ``raw`` are some of them."""
 
     def __len__(self) -> int:
         return len(self.raw)
@@ -49,6 +52,11 @@ class Source:
         """Only the inputs at these positions."""
         labels = None if self.labels is None else self.labels[indices]
         return replace(self, raw=self.raw[indices], labels=labels)
+
+    def drawn(self, count: int, key: Key) -> Source:
+        """As many new inputs in the place of these."""
+        assert self.draw is not None, "only sources of fresh inputs can be asked for some"
+        return replace(self, raw=self.draw(count, key.child("draw")))
 
     def all_indices(self) -> Tensor:
         return torch.arange(len(self))

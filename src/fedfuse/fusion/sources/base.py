@@ -43,6 +43,11 @@ class Surroundings:
 class SourceSettings(Part):
     """The base of all sources."""
 
+    @property
+    def is_fresh(self) -> bool:
+        """Whether every step of a distillation has inputs of its own."""
+        return False
+
     @abstractmethod
     def open(self, surroundings: Surroundings) -> Source:
         """Bring the inputs into memory and check that the models can read them."""
