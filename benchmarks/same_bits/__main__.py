@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -32,6 +33,14 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 STORE = ROOT / ".same-bits"
 Spellings = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Version:
+    """A checkout of fedfuse, and an interpreter that has what it needs."""
+
+    python: Path
+    root: Path
 
 
 def read_cases(path: Path = HERE / "cases.yaml") -> dict[str, Spellings]:
@@ -66,7 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     python = _environment(folder / "tree", commit)
     runs = {"before": folder / f"runs-{_processor()}", "now": STORE / "now"}
     shutil.rmtree(runs["now"], ignore_errors=True)
-    if not _record({"before": python, "now": Path(sys.executable)}, chosen, runs):
+    versions = {"before": Version(python, folder / "tree"), "now": Version(Path(sys.executable), ROOT)}
+    if not _record(versions, chosen, runs):
         return 2
     return report([compare(name, runs["before"] / name, runs["now"] / name) for name in chosen], commit)
 
@@ -98,15 +108,15 @@ def _processor() -> str:
     return "".join(letter if letter.isalnum() else "-" for letter in name.strip()) or "unknown"
 
 
-def _record(pythons: dict[str, Path], cases: dict[str, Spellings], runs: dict[str, Path]) -> bool:
+def _record(versions: dict[str, Version], cases: dict[str, Spellings], runs: dict[str, Path]) -> bool:
     """Both versions side by side, one process each; whether both came to their end."""
     bars = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     failures: list[str] = []
     with Progress(*bars) as progress:
         threads = []
-        for which, python in pythons.items():
+        for which, version in versions.items():
             task = progress.add_task(which, total=len(cases))
-            arguments = (which, python, cases, runs[which], failures, lambda task=task: progress.advance(task))
+            arguments = (which, version, cases, runs[which], failures, lambda task=task: progress.advance(task))
             threads.append(Thread(target=_record_one, args=arguments))
         for thread in threads:
             thread.start()
@@ -118,7 +128,7 @@ def _record(pythons: dict[str, Path], cases: dict[str, Spellings], runs: dict[st
 
 
 def _record_one(
-    which: str, python: Path, cases: dict[str, Spellings], folder: Path, failures: list[str], advance: Any
+    which: str, version: Version, cases: dict[str, Spellings], folder: Path, failures: list[str], advance: Any
 ) -> None:
     work = folder / "work"
     work.mkdir(parents=True, exist_ok=True)
@@ -126,8 +136,9 @@ def _record_one(
     shutil.copy(HERE / "guest.py", work / "same_bits_guest.py")
     spellings = cases if which == "before" else {name: spelled[:1] for name, spelled in cases.items()}
     (work / "cases.json").write_text(json.dumps(spellings), encoding="utf-8")
-    environment = {**os.environ, "PYTHONPATH": "", "FEDFUSE_CACHE": str(work / "cache"), "PYTHONWARNINGS": "ignore"}
-    command = [str(python), str(HERE / "record.py"), "cases.json", str(folder)]
+    own = {"PYTHONPATH": str(version.root / "src"), "FEDFUSE_CACHE": str(work / "cache"), "PYTHONWARNINGS": "ignore"}
+    environment = {**os.environ, **own}
+    command = [str(version.python), str(HERE / "record.py"), "cases.json", str(folder)]
     with (work / "stderr").open("w", encoding="utf-8") as errors:
         process = subprocess.Popen(command, cwd=work, env=environment, stdout=subprocess.PIPE, stderr=errors, text=True)
         assert process.stdout is not None

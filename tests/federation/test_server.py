@@ -176,7 +176,7 @@ class TestRefusals:
         record = after.server.history[-1]
         assert record.refused == (0, 1, 2, 3)
         assert record.training_loss is None
-        assert record.bytes_up == 0
+        assert record.bytes_up in (0, record.bytes_down)
         assert record.bytes_down > 0
         assert record.prototypes["mlp"].accuracy is not None
 
@@ -246,12 +246,29 @@ class TestLedger:
             assert len(record.clients) == 3
             assert record.bytes_up == record.bytes_down == expected
 
-    def test_what_is_refused_came_down_but_did_not_go_up(self):
+    def test_what_is_refused_has_travelled_too(self):
         def bend(pairs):
             return [(broken(u) if u.client == 1 else u, s) for u, s in pairs]
 
-        (record,) = played(make_federation(bend=bend), 1).server.history
-        assert record.bytes_down == 4 * record.bytes_up / 3
+        heard = Recorder()
+        (record,) = played(make_federation(bend=bend, listener=heard), 1).server.history
+        assert record.refused == (1,)
+        assert record.bytes_up == record.bytes_down
+        assert [event["bytes_up"] for event in heard.of("update_refused")] == [record.bytes_up // 4]
+
+    def test_answers_that_nobody_asked_for_are_counted_as_well(self):
+        (record,) = played(make_federation(bend=lambda pairs: [*pairs, *pairs]), 1).server.history
+        assert record.bytes_up == 2 * record.bytes_down
+
+    def test_events_and_rounds_count_the_same(self):
+        for name in ("centralised", "fedavg", "feded-w0", "scaffold"):
+            heard, recipe = Recorder(), METHODS[name].recipe
+            parties = 1 if recipe.exchange.pools_data else 4
+            federation = make_federation(recipe=recipe, source=20, listener=heard, clients=parties)
+            history = played(federation, 2).server.history
+            for record in history:
+                told = [e["bytes_up"] for e in heard.of("client_finished") if e["round"] == record.round]
+                assert sum(told) == record.bytes_up
 
 
 class TestHeterogeneous:

@@ -43,8 +43,9 @@ def test_every_field():
         "round_of_best": 2,
         "accuracy_before_fusion": 0.6,
         "accuracy_after_fusion": 0.5,
-        "ensemble_accuracy": 0.8,
+        "ensemble_accuracy": None,
         "rounds_to_target": 2,
+        "rounds_to_target_earliest": 2,
         "loss_last": 1.5,
         "parameters": BANK.layout("net").parameter_count,
         "weights_sha256": WEIGHTS.sha256(),
@@ -55,6 +56,20 @@ def test_rounds_to_target():
     assert summary()["prototypes"]["net"]["rounds_to_target"] is None
     assert summary(0.25)["prototypes"]["net"]["rounds_to_target"] == 1
     assert summary(0.9)["prototypes"]["net"]["rounds_to_target"] is None
+
+
+def test_where_not_every_round_is_evaluated_the_target_may_have_been_reached_before():
+    history = (record(1, None), record(2, 0.2), record(3, None), record(4, None), record(5, 0.8))
+    for target, expected in ((0.1, (2, 1)), (0.5, (5, 3)), (0.9, (None, None))):
+        values = summary(target, history)["prototypes"]["net"]
+        assert (values["rounds_to_target"], values["rounds_to_target_earliest"]) == expected
+
+
+def test_the_ensemble_is_the_last_measured_rounds():
+    """Not that of an earlier round, if there was nobody to ask in the last one."""
+    for last in (0.8, None):
+        history = (record(1, 0.25, 0.2, 0.3), record(2, 0.5, 0.4, last), record(3, None))
+        assert summary(history=history)["prototypes"]["net"]["ensemble_accuracy"] == last
 
 
 def test_an_accuracy_of_zero_is_an_accuracy():

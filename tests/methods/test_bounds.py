@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import fmean
+
 import pytest
 import torch
 
@@ -12,16 +14,18 @@ from fedfuse.core.weights import Weights
 from fedfuse.data import Normalisation, Transform
 from fedfuse.experiment import Experiment
 from fedfuse.federation import Recipe
+from fedfuse.federation.checkpoint import load_checkpoint, save_checkpoint
 from fedfuse.fusion import Distiller
 from fedfuse.fusion.true_labels import label_lessons
 from fedfuse.methods import METHODS
-from fedfuse.models import Cnn
+from fedfuse.models import Cnn, Mlp
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.source import Source
-from tests.helpers import CPU, files_of, make_federation, played, tiny_config, tiny_method
+from tests.helpers import CPU, files_of, make_bank, make_federation, played, tiny_config, tiny_method
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 TWO = {"small": {"arch": "mlp", "hidden": [4]}, "wide": {"arch": "mlp", "hidden": [9]}}
+TWO_BANK = {"small": Mlp(hidden=(4,)), "wide": Mlp(hidden=(9,))}
 
 
 def run(tmp_path, name, config):
@@ -73,6 +77,40 @@ class TestLocalOnly:
         assert set(last.client_accuracy) == {0, 1, 2, 3}
         mean = sum(last.client_accuracy.values()) / 4
         assert result.accuracy["mlp"] == pytest.approx(mean)
+
+    @pytest.mark.parametrize("name", ["local-only", "fd", "fedmd", "cronus"])
+    def test_accuracies_are_over_all_clients_that_ever_took_part(self, name):
+        """Each with its latest model, measured here from what the clients keep, not from what they said."""
+        federation = make_federation(
+            bank=make_bank(**TWO_BANK), recipe=METHODS[name].recipe, clients=6, clients_per_round=2,
+            source=20, labelled=True,
+        )  # fmt: skip
+        snapshot = federation.start()
+        for _ in range(6):
+            snapshot = federation.advance(snapshot)
+            record, prototypes = snapshot.server.history[-1], federation.prototype_of()
+            assert len(record.client_accuracy) == 2
+            for prototype in TWO_BANK:
+                own = [c for c in snapshot.clients if prototypes[c] == prototype]
+                layout = federation.bank.layout(prototype)
+                models = [Weights(snapshot.clients[c]["exchange/model"], layout) for c in own]
+                scores = [federation.test.score(federation.bank.lend(prototype, model)) for model in models]
+                values = record.prototypes[prototype]
+                if not own:
+                    assert values.accuracy is None
+                    continue
+                assert values.accuracy == pytest.approx(fmean(score.accuracy for score in scores))
+                assert values.loss == pytest.approx(fmean(score.loss for score in scores), rel=1e-5)
+                assert values.accuracy_before_fusion is None
+        assert len(snapshot.clients) > 2
+
+    def test_what_was_measured_before_is_in_the_checkpoint(self, tmp_path):
+        federation = make_federation(recipe=METHODS["local-only"].recipe, clients=6, clients_per_round=2)
+        halfway = played(federation, 2)
+        save_checkpoint(tmp_path, halfway, "id")
+        ends = [played(federation, 2, snapshot) for snapshot in (halfway, load_checkpoint(tmp_path, "id"))]
+        one, other = ([r.prototypes["mlp"].accuracy for r in end.server.history] for end in ends)
+        assert one == other
 
     def test_the_clients_models_are_the_result(self, tmp_path):
         result = run(tmp_path, "run", tiny_config("local-only", federation={"rounds": 2}))

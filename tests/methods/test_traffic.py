@@ -52,7 +52,7 @@ TRAFFIC = {
     "feded-w0": [(WEIGHTS, SOFT), (0, SOFT), (0, SOFT)],
     "feded-w1": [(WEIGHTS, SOFT + 4 * K), (0, SOFT), (0, SOFT)],
     "feded-w2": [(WEIGHTS, SOFT + 4 * N), (0, SOFT), (0, SOFT)],
-    "fedaux": [(2 * WEIGHTS, WEIGHTS + 4 * (N - N // 5))] + [(WEIGHTS, WEIGHTS)] * 2,
+    "fedaux": [(WEIGHTS, WEIGHTS + 4 * (N - N // 5))] + [(WEIGHTS, WEIGHTS)] * 2,
     "fd": [(WEIGHTS, 4 * (K * K + K))] + [(4 * K * K, 4 * (K * K + K))] * 2,
     "fedmd": [(WEIGHTS, SOFT), (SOFT, SOFT), (SOFT, SOFT)],
     "ds-fl": [(WEIGHTS, SOFT), (SOFT, SOFT), (SOFT, SOFT)],

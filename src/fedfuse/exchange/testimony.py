@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
+import torch
 from torch import Tensor
 
 from fedfuse.core.messages import Task, Tensors, Update
@@ -38,7 +39,10 @@ class ScoredExchange(Exchange):
         if not self.weighting.needs_extractor:
             return {}
         new = {client: prototype for client, prototype in chosen.items() if not view.visits[client]}
-        return {client: {EXTRACTOR: _extractor(view, prototype)} for client, prototype in new.items()}
+        extractors = {prototype: _extractor(view, prototype) for prototype in set(new.values())}
+        # In round 1 they are the very weights that clients are sent, and need not travel twice.
+        other = {p: flat for p, flat in extractors.items() if not torch.equal(flat, view.weights[p].flat)}
+        return {client: {EXTRACTOR: other[prototype]} for client, prototype in new.items() if prototype in other}
 
     def reply(self, view: ServerView, task: Task) -> Shapes:
         assert view.source is not None, "checked before round 1"

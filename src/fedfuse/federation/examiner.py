@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+
+from torch import Tensor
 
 from fedfuse.core.messages import EXAM, Update
 from fedfuse.core.plain_json import finite
@@ -43,22 +44,25 @@ class Examiner:
         return (EXAM,) if wanted and self.is_due else ()
 
     def prototype(
-        self, name: str, merged: Weights | None, weights: Weights, own: Sequence[Update], report: Mapping[str, float]
+        self, name: str, merged: Weights | None, weights: Weights, own: Tensor, report: Mapping[str, float]
     ) -> PrototypeRecord:
-        """One prototype: the server's model, or the mean over this round's clients where only they have one."""
+        """One prototype: the server's model, or the mean over its clients' latest ones where only they have any.
+
+        ``own`` has accuracy and loss of those clients' models, a row each.
+        """
         if not self.is_due:
             return PrototypeRecord(fusion=report)
         if not self.recipe.has_server_model:
-            return _mean_of([self._own_score(update) for update in own if update.exam])
+            return _mean_of(own)
         after = self._score(name, weights)
         before = None
         if merged is not None and self.recipe.fuse.makes_students:
             before = after if merged.equals(weights) else self._score(name, merged)
         return PrototypeRecord(after.accuracy, finite(after.loss), before.accuracy if before else None, report)
 
-    def clients(self, updates: Sequence[Update]) -> dict[int, float]:
-        """Accuracy of the own models of clients that were asked."""
-        return {update.client: self._own_score(update).accuracy for update in updates if update.exam}
+    def clients(self, updates: Sequence[Update]) -> dict[int, Score]:
+        """How good the own models of clients are that were asked."""
+        return {u.client: self.test.score_table(u.exam[PREDICTIONS]) for u in updates if u.exam}
 
     def ensemble(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> float | None:
         """Accuracy of what the students imitate: asked by the server, or as the clients answered themselves."""
@@ -74,11 +78,9 @@ class Examiner:
     def _score(self, prototype: str, weights: Weights) -> Score:
         return self.test.score(self.bank.lend(prototype, weights))
 
-    def _own_score(self, update: Update) -> Score:
-        return self.test.score_table(update.exam[PREDICTIONS])
 
-
-def _mean_of(scores: Sequence[Score]) -> PrototypeRecord:
-    if not scores:
+def _mean_of(scores: Tensor) -> PrototypeRecord:
+    if not len(scores):
         return PrototypeRecord()
-    return PrototypeRecord(fmean(score.accuracy for score in scores), finite(fmean(score.loss for score in scores)))
+    accuracy, loss = scores.mean(dim=0).tolist()
+    return PrototypeRecord(accuracy, finite(loss))

@@ -19,6 +19,7 @@ from fedfuse.core.weights import NOTHING, Weights
 from fedfuse.federation.engine import Engine
 from fedfuse.federation.events import EventLog
 from fedfuse.federation.examiner import Examiner
+from fedfuse.federation.exams import NONE, by_prototype, updated
 from fedfuse.federation.inspection import Due, fault
 from fedfuse.federation.recipe import Recipe
 from fedfuse.federation.sampling import clients_per_round, prototype_of, sample
@@ -27,7 +28,7 @@ from fedfuse.federation.state import ClientStates, RoundRecord, ServerState, Sna
 from fedfuse.fusion import Fused
 from fedfuse.merge import settle
 from fedfuse.runtime.bank import ModelBank
-from fedfuse.runtime.evaluate import Evaluator
+from fedfuse.runtime.evaluate import Evaluator, Score
 from fedfuse.runtime.source import Source
 from fedfuse.runtime.view import ServerView
 from fedfuse.screen import Screened
@@ -114,8 +115,10 @@ class _Round:
         if updates:
             self.remember("exchange", self.recipe.exchange.debrief(heard, updates))
         self.remember("local", self.recipe.local.debrief(self.view("local"), screened.counted, weights))
-        self.remember("server", {"visits": self.visits_after(updates)})
-        record = self.record(tasks, _Outcome(updates, screened, merged, fusing, fused, weights))
+        scores = self.examiner.clients(updates)
+        exams = updated(self.own_memory("exams", NONE), scores, self.federation.clients)
+        self.remember("server", {"visits": self.visits_after(updates), **({"exams": exams} if len(exams) else {})})
+        record = self.record(tasks, _Outcome(updates, screened, merged, fusing, fused, weights, scores, exams))
         server = ServerState(self.number, weights, self.memory, (*self.before.server.history, record))
         self.federation.log.emit("round_finished", **record.to_json())
         return Snapshot(server, states)
@@ -171,11 +174,13 @@ class _Round:
         asks = exchange.asks(view, client) + self.examiner.asks
         return Task(self.number, client, prototype, weights, extras, asks)
 
+    def own_memory(self, name: str, otherwise: Tensor) -> Tensor:
+        """What the server itself remembers of the rounds before."""
+        return self.before.server.memory.get("server", {}).get(name, otherwise)
+
     def visits(self) -> Tensor:
         """How often each client had been heard before this round."""
-        return self.before.server.memory.get("server", {}).get(
-            "visits", torch.zeros(self.federation.clients, dtype=torch.long)
-        )
+        return self.own_memory("visits", torch.zeros(self.federation.clients, dtype=torch.long))
 
     def visits_after(self, updates: Sequence[Update]) -> Tensor:
         heard = self.visits().clone()
@@ -191,15 +196,16 @@ class _Round:
         for update, state in self.federation.engine.train(tasks, self.before.clients):
             task = open_tasks.pop(update.client, None)
             reason = self.fault(update, task) if task else "answers a task that is not open"
+            size = 0 if self.recipe.exchange.pools_data else update.nbytes
+            self.bytes_up += size  # whatever becomes of it, it has travelled
             if reason:
-                log.emit("update_refused", round=self.number, client=update.client, reason=reason)
+                log.emit("update_refused", round=self.number, client=update.client, reason=reason, bytes_up=size)
             else:
                 accepted[update.client] = self.recipe.exchange.open(self.wire, update)
-                self.bytes_up += 0 if self.recipe.exchange.pools_data else update.nbytes
                 states[update.client] = state
                 log.emit(
                     "client_finished", round=self.number, client=update.client, prototype=update.prototype,
-                    examples=update.examples, bytes_up=update.nbytes, metrics=dict(update.metrics),
+                    examples=update.examples, bytes_up=size, metrics=dict(update.metrics),
                 )  # fmt: skip
             log.tick("clients", len(tasks) - len(open_tasks), len(tasks))
         kept = {client: state for client, state in states.items() if state}
@@ -277,6 +283,7 @@ class _Round:
     def record(self, tasks: Sequence[Task], outcome: _Outcome) -> RoundRecord:
         examiner, updates, merged = self.examiner, outcome.updates, outcome.merged
         losses = [update.metrics["loss"] for update in updates if "loss" in update.metrics]
+        own = by_prototype(outcome.exams, self.federation.prototype_of())
         if examiner.is_due:
             self.federation.log.tick("evaluate", 0, 1)
         return RoundRecord(
@@ -288,11 +295,9 @@ class _Round:
             bytes_down=0 if self.recipe.exchange.pools_data else sum(task.nbytes for task in tasks),
             training_loss=finite(fmean(losses)) if losses else None,
             ensemble_accuracy=examiner.ensemble(outcome.view, merged, outcome.screened.teachers),
-            client_accuracy=examiner.clients(updates),
+            client_accuracy={client: score.accuracy for client, score in outcome.scores.items()},
             prototypes={
-                p: examiner.prototype(
-                    p, merged.get(p), weights, [u for u in updates if u.prototype == p], outcome.fused.report.get(p, {})
-                )
+                p: examiner.prototype(p, merged.get(p), weights, own.get(p, NONE), outcome.fused.report.get(p, {}))
                 for p, weights in outcome.weights.items()
             },
             seconds=round(time.perf_counter() - self.started, 3),
@@ -309,3 +314,5 @@ class _Outcome:
     view: ServerView
     fused: Fused
     weights: Mapping[str, Weights]
+    scores: Mapping[int, Score]
+    exams: Tensor

@@ -34,27 +34,34 @@ def summarise(
 
 
 def _prototype(state: ServerState, name: str, target: float | None, server_models: bool) -> dict[str, Any]:
-    measured = [(r.round, r.prototypes[name]) for r in state.history if r.prototypes[name].accuracy is not None]
-    accuracy = {number: record.accuracy or 0.0 for number, record in measured}
+    measured = [record for record in state.history if record.prototypes[name].accuracy is not None]
+    accuracy = {record.round: record.prototypes[name].accuracy or 0.0 for record in measured}
     best = max(accuracy, key=lambda number: (accuracy[number], -number), default=None)
-    ensembles = [r.ensemble_accuracy for r in state.history if r.ensemble_accuracy is not None]
-    last = measured[-1][1] if measured else None
+    last = measured[-1].prototypes[name] if measured else None
+    reached, earliest = _rounds_to(accuracy, target)
     return {
         "accuracy_last": last.accuracy if last else None,
         "accuracy_best": accuracy[best] if best else None,
         "round_of_best": best,
         "accuracy_before_fusion": last.accuracy_before_fusion if last else None,
         "accuracy_after_fusion": last.accuracy if last else None,
-        "ensemble_accuracy": ensembles[-1] if ensembles else None,
-        "rounds_to_target": _rounds_to(accuracy, target),
+        "ensemble_accuracy": measured[-1].ensemble_accuracy if measured else None,
+        "rounds_to_target": reached,
+        "rounds_to_target_earliest": earliest,
         "loss_last": last.loss if last else None,
         "parameters": state.weights[name].layout.parameter_count,
         "weights_sha256": state.weights[name].sha256() if server_models else None,
     }
 
 
-def _rounds_to(accuracy: Mapping[int, float], target: float | None) -> int | None:
-    """The first evaluated round at or above the target; None without a target or if it was never reached."""
-    if target is None:
-        return None
-    return next((number for number, value in accuracy.items() if value >= target), None)
+def _rounds_to(accuracy: Mapping[int, float], target: float | None) -> tuple[int | None, int | None]:
+    """The first evaluated round at or above the target, and the first in which it may have been reached unseen.
+
+    They differ where not every round is evaluated. None without a target or if it was never reached.
+    """
+    before = 0
+    for number, value in accuracy.items():
+        if target is not None and value >= target:
+            return number, before + 1
+        before = number
+    return None, None

@@ -54,7 +54,7 @@ class ByCertainty(Weighting):
 
     def learn(self, party: Party) -> Tensors:
         assert party.source is not None, "checked before round 1"
-        extractor = party.task.extras[EXTRACTOR]
+        extractor = party.task.extras.get(EXTRACTOR, party.task.weights.flat)
         negatives = party.source.part(self._divided(party.source, party.common)[1])
         own = Source("own", party.examples.inputs, party.transform, party.bank.compute)
         features = [_features(extractor, party, inputs) for inputs in (own, negatives)]
