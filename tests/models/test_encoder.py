@@ -19,6 +19,7 @@ from fedfuse.core.text import TextShape
 from fedfuse.core.weights import Layout, Weights
 from fedfuse.data import DataSettings, load
 from fedfuse.data.tokens import TextSettings, tokenizer_of
+from fedfuse.data.transform import trim
 from fedfuse.experiment import Experiment
 from fedfuse.models import Encoder, create, parameter_count
 from fedfuse.models.saved import load_model, save_model
@@ -115,6 +116,14 @@ class TestFolder:
         assert tokenizer(["a good bad film films"]).tolist() == [[2, 9, 5, 6, 3]]
         assert tokenizer.vocabulary == len(WORDS)
         assert tokenizer == tokenizer_of(TextSettings(tokenizer=str(folder), max_length=5))
+
+    def test_the_word_for_padding_inside_a_text_is_no_padding(self, folder: Path) -> None:
+        tokenizer = tokenizer_of(TextSettings(tokenizer=str(folder), max_length=8))
+        (row,) = tokenizer(["good [PAD] [PAD] bad"])
+        assert row.tolist() == [2, 5, 1, 1, 6, 3, 0, 0]
+        alone = trim(torch.from_numpy(row[None]))
+        beside = trim(torch.from_numpy(tokenizer(["good [PAD] [PAD] bad", "a a a a a a"])))
+        assert alone[0].tolist() == beside[0, : alone.shape[1]].tolist() == [2, 5, 1, 1, 6, 3]
 
     def test_the_first_layers_are_kept(self, folder: Path) -> None:
         import transformers

@@ -12,7 +12,7 @@ from fedfuse.core.errors import DataError, MissingExtraError
 from fedfuse.core.imports import first_line
 from fedfuse.core.text import PADDING
 from fedfuse.data.hub import network_may_answer
-from fedfuse.data.tokens import Tokenizer
+from fedfuse.data.tokens import EMPTY, Tokenizer
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class Pretrained(Tokenizer):
         return len(self.inner)
 
     def numbers(self, texts: Sequence[str]) -> Iterable[Sequence[int]]:
-        rows: Iterable[Sequence[int]] = self.inner(list(texts), truncation=True, max_length=self.max_length)[
-            "input_ids"
-        ]
-        return rows
+        rows = self.inner(list(texts), truncation=True, max_length=self.max_length)["input_ids"]
+        unknown = self.inner.unk_token_id or EMPTY
+        # A text may hold the very word that stands for padding, and a mask that is read off the numbers would cut it.
+        return ([unknown if number == PADDING else number for number in row] for row in rows)
 
 
 def pretrained(name: str, max_length: int) -> Pretrained:
