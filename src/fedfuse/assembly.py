@@ -13,6 +13,8 @@ from fedfuse.config import ExperimentConfig
 from fedfuse.core.hashes import sha256_of
 from fedfuse.core.randomness import Key
 from fedfuse.data import Dataset, Holdings, Indices, PartitionReport, Splits, Transform, load, split
+from fedfuse.data.pretrained_tokens import check_encoder
+from fedfuse.data.tokens import TextSettings
 from fedfuse.federation import Engine, Federation
 from fedfuse.federation.events import EventLog
 from fedfuse.federation.sampling import clients_per_round, prototype_of
@@ -70,6 +72,8 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None)
     partition = PartitionReport.of(config.partition, assignment, labels, dataset.classes, owners)
     compute = Compute.of(config.compute)
     transform = Transform.of(dataset, config.data)
+    if dataset.tokenizer is not None:
+        _check_tokens(config)
     bank = ModelBank(config.models, dataset.model_shape, dataset.classes, compute)
     for prototype in bank.prototypes:
         bank.layout(prototype)  # builds the network once, so that an impossible one is refused now
@@ -119,6 +123,13 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None)
         log=log,
     )
     return Built(config, dataset, splits, partition, compute, source, clients, federation)
+
+
+def _check_tokens(config: ExperimentConfig) -> None:
+    """A pre-trained encoder understands its own tokenizer's numbers only."""
+    for name, architecture in config.models.items():
+        if architecture.taught_on is not None:
+            check_encoder(config.data.text or TextSettings(), architecture.taught_on, f"models.{name}")
 
 
 def _parties(config: ExperimentConfig, assignment: Sequence[Indices]) -> Sequence[Indices]:

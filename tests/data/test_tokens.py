@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from fedfuse.core.errors import MissingExtraError
-from fedfuse.data.pretrained_tokens import Pretrained
 from fedfuse.data.tokens import EMPTY, FIRST, Bytes, TextSettings, Words, tokenizer_of
 
 TOKENIZERS = [Words(6, 50, lower=True), Words(6, 3, lower=False), Bytes(6, lower=True)]
@@ -83,20 +82,6 @@ def test_settings_choose_the_tokenizer():
 def test_settings_that_mean_nothing(values, sentence):
     with pytest.raises(ValidationError, match=sentence):
         TextSettings(**values)
-
-
-class WithPadding:
-    """As a tokenizer of transformers answers for a text with the literal word [PAD]."""
-
-    unk_token_id = 7
-
-    def __call__(self, texts, **_options):
-        return {"input_ids": [[2, 0, 0, 5, 3] for _ in texts]}
-
-
-def test_the_word_for_padding_is_an_unknown_one_inside_a_text():
-    row = Pretrained(6, "any", "any", WithPadding())(["[PAD] [PAD] film"])[0]
-    assert row.tolist() == [2, 7, 7, 5, 3, 0]
 
 
 def test_a_missing_package_is_named(monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from fedfuse.core.randomness import Key
 from fedfuse.core.text import TextShape
 from fedfuse.core.weights import Layout, Weights
 from fedfuse.data import DataSettings, load
+from fedfuse.data.pretrained_tokens import check_encoder
 from fedfuse.data.tokens import TextSettings, tokenizer_of
 from fedfuse.data.transform import trim
 from fedfuse.experiment import Experiment
@@ -150,6 +152,17 @@ class TestFolder:
             create(Encoder(arch="encoder", pretrained=str(tmp_path)), SHAPE, 2, Key(0))
         with pytest.raises(DataError, match=r"data\.text\.tokenizer: .* could not be loaded"):
             tokenizer_of(TextSettings(tokenizer=str(tmp_path)))
+
+    def test_a_copy_of_the_tokenizer_fits_and_another_one_does_not(self, folder: Path, tmp_path: Path) -> None:
+        for name, words in (("copy", WORDS), ("other", [*WORDS[:5], *reversed(WORDS[5:])])):
+            place = tmp_path / name
+            place.mkdir()
+            for file in ("config.json", "tokenizer_config.json"):
+                shutil.copy(folder / file, place)
+            (place / "vocab.txt").write_text("\n".join(words))
+        check_encoder(TextSettings(tokenizer=str(tmp_path / "copy")), str(folder), "models.bert")
+        with pytest.raises(ConfigError, match="which numbers them in another way"):
+            check_encoder(TextSettings(tokenizer=str(tmp_path / "other")), str(folder), "models.bert")
 
     def test_a_federation_of_a_pretrained_encoder(
         self, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
