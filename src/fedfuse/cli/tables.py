@@ -104,7 +104,8 @@ def dataset_table(name: str, card: Card) -> Table:
     """What there is to know about one dataset, and where it is looked for."""
     result = Table(box=None, show_header=False, title=f"{name}: {card.title}", title_justify="left")
     if card.sizes is not None:
-        splits = f"{card.sizes[0]:,} training and {card.sizes[1]:,} test examples"
+        own = f", {card.validation_size:,} for data.validation = official" if card.validation_size else ""
+        splits = f"{card.sizes[0]:,} training and {card.sizes[1]:,} test examples{own}"
     else:
         splits = "no official test split; data.test splits one off"
     constants = card.normalisation

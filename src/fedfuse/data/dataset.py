@@ -99,6 +99,8 @@ class Dataset:
     """Where it was read from, for the log: file names, or 'generated', or 'scikit-learn'."""
     tokenizer: Tokenizer | None = None
     """What made the numbers, if the inputs are texts."""
+    validation: Examples | None = None
+    """The official validation split, if it was asked for."""
 
     @property
     def classes(self) -> int:

@@ -19,8 +19,10 @@ from fedfuse.data.readers import Found, Reading
 PICKLED = ("cifar-10-batches-py", "cifar-100-python")
 
 
-def read_known(card: Card, folder: Path | None, reading: Reading) -> Found:
-    """Read a dataset of the catalogue from wherever it is."""
+def read_known(card: Card, folder: Path | None, reading: Reading, validation: bool = False) -> Found:
+    """Read a dataset of the catalogue from wherever it is, with its validation split if that is asked for."""
+    if not validation:
+        card = card.without_validation
     for place, layout in _candidates(card, folder):
         if any(place.glob(layout.train)):
             return _read(layout, place, reading)
@@ -36,7 +38,8 @@ def read_known(card: Card, folder: Path | None, reading: Reading) -> Found:
 
 def place_of(card: Card) -> Path | None:
     """The folder that the dataset would be read from, without a path and without a network."""
-    found = (place for place, layout in _candidates(card, None) if any(place.glob(layout.train)))
+    candidates = _candidates(card.without_validation, None)
+    found = (place for place, layout in candidates if any(place.glob(layout.train)))
     if (place := next(found, None)) is not None:
         return place
     return Path(card.package.folder) if card.package is not None and _installed(card.package) else None
@@ -98,8 +101,8 @@ def _fetch(card: Card) -> tuple[Path | None, str]:
 
 def _inside(layout: Layout) -> Layout:
     """The layout as seen from inside its own folder."""
-    test = None if layout.test is None else layout.test.rpartition("/")[2]
-    return Layout(layout.train.rpartition("/")[2], test, layout.format)
+    inside = {part: pattern.rpartition("/")[2] for part, pattern in layout.parts.items()}
+    return Layout(inside["train"], inside.get("test"), layout.format, inside.get("validation"))
 
 
 def _data_folder() -> Path | None:
@@ -108,13 +111,13 @@ def _data_folder() -> Path | None:
 
 
 def _read(layout: Layout, folder: Path, reading: Reading) -> Found:
-    train = sorted(folder.glob(layout.train))
-    test = sorted(folder.glob(layout.test)) if layout.test is not None else []
-    if layout.test is not None and not test:
-        raise DataError(f"{folder} holds {train[0].name} but no {layout.test}; put the test file beside it")
-    origin = ", ".join(file.name for file in train + test)
-    test_contents = read_format(layout.format, test, reading) if test else None
-    return Found(read_format(layout.format, train, reading), test_contents, origin)
+    files = {part: sorted(folder.glob(pattern)) for part, pattern in layout.parts.items()}
+    for part, pattern in layout.parts.items():
+        if not files[part]:
+            raise DataError(f"{folder} holds {files['train'][0].name} but no {pattern}; put the {part} file beside it")
+    contents = {part: read_format(layout.format, found, reading) for part, found in files.items()}
+    origin = ", ".join(file.name for found in files.values() for file in found)
+    return Found(contents["train"], contents.get("test"), origin, contents.get("validation"))
 
 
 def _pickle_note(place: Path | None) -> str:

@@ -25,6 +25,7 @@ from fedfuse.core.files import write_text
 from fedfuse.core.randomness import Key
 from fedfuse.core.text import TextShape
 from fedfuse.data import CATALOGUE, DataSettings
+from fedfuse.data.settings import Official
 from fedfuse.data.tokens import VOCABULARY, TextSettings
 from fedfuse.data.toys import EXAMPLES
 from fedfuse.fusion import EnsembleDistillation, PredictionDistillation
@@ -152,7 +153,9 @@ def _size(settings: DataSettings) -> int:
     return min(examples, settings.train_limit or examples)
 
 
-def _count(share: int | float, examples: int) -> int:
+def _count(share: int | float | Official, examples: int) -> int:
+    if share == "official":
+        return 0
     return share if isinstance(share, int) else round(share * examples)
 
 

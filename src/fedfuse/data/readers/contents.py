@@ -56,6 +56,8 @@ class Found:
     train: Contents
     test: Contents | None
     origin: str
+    validation: Contents | None = None
+    """The official validation split, if it was asked for."""
 
 
 def join(parts: Sequence[Contents], names: Sequence[str]) -> Contents:
