@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -53,11 +53,18 @@ class Built:
                 "public": len(self.splits.public),
                 "test": len(self.splits.test),
                 "sha256": self.splits.sha256(),
+                **_incomplete(self.dataset.incomplete),
             },
             "partition_sha256": self.partition.sha256,
             "source": _facts_of(self.source) if self.source else None,
             "device": str(self.compute.device),
         }
+
+
+def cautions(facts: Mapping[str, Any]) -> list[str]:
+    """What a run's facts say that a reader of its numbers should know, in sentences."""
+    found = [facts["data"].get("incomplete"), (facts["source"] or {}).get("incomplete")]
+    return [f"{sentence}; do not compare results with published ones" for sentence in found if sentence is not None]
 
 
 def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None) -> Built:
@@ -148,4 +155,15 @@ def _source(config: ExperimentConfig, surroundings: Surroundings) -> Source | No
 
 
 def _facts_of(source: Source) -> dict[str, Any]:
-    return {"name": source.name, "size": len(source), "overlap": source.overlap, "sha256": sha256_of(source.raw)}
+    return {
+        "name": source.name,
+        "size": len(source),
+        "overlap": source.overlap,
+        "sha256": sha256_of(source.raw),
+        **_incomplete(source.incomplete),
+    }
+
+
+def _incomplete(sentence: str | None) -> dict[str, str]:
+    """Only there if there is something to say."""
+    return {} if sentence is None else {"incomplete": sentence}

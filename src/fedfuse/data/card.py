@@ -25,7 +25,7 @@ class Layout:
     @property
     def parts(self) -> dict[str, str]:
         """The patterns by the split that they are of."""
-        every = {"train": self.train, "test": self.test, "validation": self.validation}
+        every = {"training": self.train, "test": self.test, "validation": self.validation}
         return {part: pattern for part, pattern in every.items() if pattern is not None}
 
     @property

@@ -101,6 +101,8 @@ class Dataset:
     """What made the numbers, if the inputs are texts."""
     validation: Examples | None = None
     """The official validation split, if it was asked for."""
+    incomplete: str | None = None
+    """One sentence if the files held something else than the whole dataset."""
 
     @property
     def classes(self) -> int:

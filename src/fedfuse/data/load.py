@@ -13,6 +13,7 @@ from fedfuse.core.randomness import Key
 from fedfuse.data.callable import read_callable
 from fedfuse.data.card import Card
 from fedfuse.data.catalogue import find_card
+from fedfuse.data.completeness import what_is_missing
 from fedfuse.data.dataset import Dataset, Examples, Normalisation, Owners
 from fedfuse.data.hub import read_hub
 from fedfuse.data.lookup import read_known
@@ -37,7 +38,7 @@ def load(settings: DataSettings, key: Key, tokenizer: Tokenizer | None = None) -
         _check_card(found, card, settings)
     _check_inputs(found, settings)
     names = _class_names(found, card, settings)
-    for part, contents in _parts(found).items():
+    for part, contents in found.parts.items():
         check_range(contents.labels, len(names), f"{found.origin} ({part} examples)")
     _check_no_empty_class(found, names)
     return Dataset(
@@ -49,6 +50,7 @@ def load(settings: DataSettings, key: Key, tokenizer: Tokenizer | None = None) -
         found.origin,
         reading.tokenizer if _are_texts(found) else None,
         None if found.validation is None else _examples(found.validation, None, key),
+        None if card is None else what_is_missing(card, found.counts, found.origin),
     )
 
 
@@ -97,7 +99,7 @@ def _check_card(found: Found, card: Card, settings: DataSettings) -> None:
 
 def _check_inputs(found: Found, settings: DataSettings) -> None:
     train = found.train.inputs
-    for part, contents in _parts(found).items():
+    for part, contents in found.parts.items():
         if contents.inputs.shape[1:] != train.shape[1:] or contents.inputs.dtype != train.dtype:
             raise DataError(
                 f"{found.origin}: training inputs have {describe(train)} and {part} inputs {describe(contents.inputs)}"
@@ -115,12 +117,6 @@ def _check_inputs(found: Found, settings: DataSettings) -> None:
         raise ConfigError(f"data.normalisation is for images and numbers, but {found.origin} holds texts; remove it")
 
 
-def _parts(found: Found) -> dict[str, Contents]:
-    """What there is, by what it is called."""
-    every = {"training": found.train, "test": found.test, "validation": found.validation}
-    return {part: contents for part, contents in every.items() if contents is not None}
-
-
 def _are_texts(found: Found) -> bool:
     return found.train.inputs.dtype == np.int32
 
@@ -131,7 +127,7 @@ def _class_names(found: Found, card: Card | None, settings: DataSettings) -> tup
         return tuple(str(label) for label in range(expected or int(found.train.labels.max()) + 1))
     if expected is not None and len(names) != expected:
         raise DataError(f"{found.origin} names {len(names)} classes, but {settings.name} has {expected}")
-    for part, contents in _parts(found).items():
+    for part, contents in found.parts.items():
         if contents.class_names not in (None, names):
             raise DataError(
                 f"{found.origin}: the training and the {part} files name different classes; they must agree"

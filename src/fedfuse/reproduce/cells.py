@@ -10,6 +10,7 @@ from functools import cached_property
 from fedfuse.config import ExperimentConfig, Raw, validate
 from fedfuse.config.schema import as_mapping, overlay
 from fedfuse.core.errors import ConfigError
+from fedfuse.data import DataSettings
 from fedfuse.reproduce.entry import Entry, Labels, Reading, ScaleName, checked
 
 READ = "read"
@@ -47,11 +48,11 @@ class Cell:
         return validate({**self.raw, "name": name}, self.title)
 
 
-def datasets_of(config: ExperimentConfig) -> list[str]:
+def data_of(config: ExperimentConfig) -> list[DataSettings]:
     """The datasets that a run reads."""
     reads_source = config.recipe.needs_source or config.federation.batch_norm == "reestimate"
-    other = [config.source.data.name] if reads_source and config.source.kind == "dataset" else []
-    return [config.data.name, *other]
+    other = [config.source.data] if reads_source and config.source.kind == "dataset" else []
+    return [config.data, *other]
 
 
 Wanted = Mapping[str, Sequence[str]]

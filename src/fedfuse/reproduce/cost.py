@@ -22,6 +22,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from fedfuse.config import ExperimentConfig
 from fedfuse.core.files import write_text
+from fedfuse.core.origin import machine
 from fedfuse.core.randomness import Key
 from fedfuse.core.text import TextShape
 from fedfuse.data import CATALOGUE, DataSettings
@@ -59,10 +60,11 @@ class Work:
 
 
 def speed_here(store: Store) -> Speed:
-    """The benchmark of this machine, made once."""
+    """The benchmark of this machine, made once; another machine's does not count."""
     path = store.path / "speed.json"
-    if path.exists():
-        return Speed(**json.loads(path.read_text(encoding="utf-8")))
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    if known.pop("machine", None) == machine():
+        return Speed(**known)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -73,7 +75,7 @@ def speed_here(store: Store) -> Speed:
         torch.set_num_threads(threads)
     operations = BACKWARD * batch * forward_operations(network, shape, 10)
     speed = Speed(operations / max(seconds - overhead, 1e-6), overhead)
-    write_text(path, json.dumps(asdict(speed), indent=2) + "\n")
+    write_text(path, json.dumps({"machine": machine(), **asdict(speed)}, indent=2) + "\n")
     return speed
 
 

@@ -28,6 +28,8 @@ class Source:
     """How many of these inputs also lie in a client's data (exact copies)."""
     labels: Tensor | None = None
     """Not there unless a part of the method says that it reads them."""
+    incomplete: str | None = None
+    """One sentence if the inputs' files held less than the dataset that they are named after."""
 
     def __len__(self) -> int:
         return len(self.raw)

@@ -81,6 +81,7 @@ def make_source(
     surroundings: Surroundings,
     remedy: str = "choose another source",
     labels: Tensor | None = None,
+    incomplete: str | None = None,
 ) -> Source:
     """The source, unless the models cannot read it; ``remedy`` says what to do about inputs of another shape."""
     kind, needed = kind_of(raw), kind_of(surroundings.clients.inputs)
@@ -95,7 +96,7 @@ def make_source(
         raise ConfigError(f"source '{name}' has {len(raw)} input(s); distillation needs at least 2")
     overlap = _overlap(raw, surroundings.clients.inputs)
     known = _true_labels(name, labels, surroundings.classes) if surroundings.reads_labels else None
-    return Source(name, raw, transform, surroundings.compute, overlap, known)
+    return Source(name, raw, transform, surroundings.compute, overlap, known, incomplete)
 
 
 def _true_labels(name: str, labels: Tensor | None, classes: int) -> Tensor:
