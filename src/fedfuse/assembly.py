@@ -63,8 +63,13 @@ class Built:
 
 def cautions(facts: Mapping[str, Any]) -> list[str]:
     """What a run's facts say that a reader of its numbers should know, in sentences."""
-    found = [facts["data"].get("incomplete"), (facts["source"] or {}).get("incomplete")]
-    return [f"{sentence}; do not compare results with published ones" for sentence in found if sentence is not None]
+    source = facts["source"] or {}
+    parts = [facts["data"].get("incomplete"), source.get("incomplete")]
+    found = [f"{sentence}; do not compare results with published ones" for sentence in parts if sentence is not None]
+    if source.get("test_overlap"):
+        copies, size = f"{source['test_overlap']:,}", f"{source['size']:,}"
+        found.append(f"{copies} of the {size} inputs of source '{source['name']}' are copies of test inputs")
+    return found
 
 
 def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None) -> Built:
@@ -93,6 +98,7 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None)
         dataset.classes,
         config.recipe.needs_labels,
         dataset.tokenizer,
+        splits.test,
     )
     source = _source(config, surroundings)
     setting = Setting(bank, config.training.optimizer, has_validation=len(splits.validation) > 0)
@@ -159,6 +165,7 @@ def _facts_of(source: Source) -> dict[str, Any]:
         "name": source.name,
         "size": len(source),
         "overlap": source.overlap,
+        "test_overlap": source.test_overlap,
         "sha256": sha256_of(source.raw),
         **_incomplete(source.incomplete),
     }

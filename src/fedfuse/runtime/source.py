@@ -30,6 +30,8 @@ class Source:
     """Not there unless a part of the method says that it reads them."""
     incomplete: str | None = None
     """One sentence if the inputs' files held less than the dataset that they are named after."""
+    test_overlap: int = 0
+    """How many of these inputs are also test inputs (exact copies)."""
 
     def __len__(self) -> int:
         return len(self.raw)
