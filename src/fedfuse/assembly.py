@@ -53,7 +53,7 @@ class Built:
                 "public": len(self.splits.public),
                 "test": len(self.splits.test),
                 "sha256": self.splits.sha256(),
-                **_incomplete(self.dataset.incomplete),
+                **_if_any(incomplete=self.dataset.incomplete),
             },
             "partition_sha256": self.partition.sha256,
             "source": _facts_of(self.source) if self.source else None,
@@ -165,12 +165,11 @@ def _facts_of(source: Source) -> dict[str, Any]:
         "name": source.name,
         "size": len(source),
         "overlap": source.overlap,
-        "test_overlap": source.test_overlap,
         "sha256": sha256_of(source.raw),
-        **_incomplete(source.incomplete),
+        **_if_any(test_overlap=source.test_overlap, incomplete=source.incomplete),
     }
 
 
-def _incomplete(sentence: str | None) -> dict[str, str]:
-    """Only there if there is something to say."""
-    return {} if sentence is None else {"incomplete": sentence}
+def _if_any(**facts: str | int | None) -> dict[str, str | int]:
+    """Facts that are only there if there is something to say."""
+    return {name: fact for name, fact in facts.items() if fact}

@@ -38,7 +38,7 @@ def test_train_show_and_run(tmp_path: Path, in_process: InProcess) -> None:
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert summary["method"] == "feddf"
     assert len(summary["source"].pop("sha256")) == 64
-    assert summary["source"] == {"name": "g.safetensors", "size": 150, "overlap": 0, "test_overlap": 0}
+    assert summary["source"] == {"name": "g.safetensors", "size": 150, "overlap": 0}
 
 
 def test_an_experiments_generator_sees_its_public_share_only(tmp_path: Path, in_process: InProcess) -> None:

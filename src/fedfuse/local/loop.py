@@ -32,13 +32,18 @@ def train(
     feed = Feed(examples, transform, compute)
     training = visit.training
     optimizer = training.optimizer.build(model, visit.learning_rate)
+    rates = training.rates(visit.learning_rate, training.steps(len(examples), visit.key))
+    lengths = examples.lengths if training.by_length else None
     model.train()
     losses = []
     with visit.key.child("dropout").default_generator():
         for epoch in range(training.epochs_of(visit.key)):
             views = visit.key.child("augment", epoch).torch()
             order = visit.key.child("batches", epoch) if training.shuffle else None
-            for where in epoch_batches(len(examples), training.batch_size, order, examples.lengths):
+            for where in epoch_batches(len(examples), training.batch_size, order, lengths):
+                rate = next(rates)
+                for group in optimizer.param_groups:
+                    group["lr"] = rate
                 batch = Batch(*feed.batch(where, views))
                 features = model.features(batch.inputs)
                 logits = model.classifier(features)
@@ -54,8 +59,6 @@ def train(
                 if training.clip_norm is not None:
                     nn.utils.clip_grad_norm_(model.parameters(), training.clip_norm)
                 optimizer.step()
-                for group in optimizer.param_groups:
-                    group["lr"] *= training.step_decay
                 hooks.on_step_end()
                 losses.append(loss.detach())
     return Trained(len(losses), float(torch.stack(losses).mean()))
