@@ -11,7 +11,7 @@ from fedfuse.config import ExperimentConfig, Raw, validate
 from fedfuse.config.schema import as_mapping, overlay
 from fedfuse.core.errors import ConfigError
 from fedfuse.data import DataSettings
-from fedfuse.reproduce.entry import Entry, Labels, Reading, ScaleName, checked
+from fedfuse.reproduce.entry import Entry, Labels, Reading, ScaleName, agrees, checked
 
 READ = "read"
 """The one key of an axis' changes that is not about the experiment."""
@@ -80,9 +80,10 @@ def cells_of(name: str, entry: Entry, scale: ScaleName, wanted: Wanted | None = 
 def _cell(name: str, entry: Entry, scale: ScaleName, labels: Labels) -> Cell:
     size = entry.scales[scale]
     own = [entry.axes[axis][label] for axis, label in labels.items()]
+    shared = [one.changes for one in entry.together if agrees(labels, one.cells)]
     scaled = [size.axes.get(axis, {}).get(label, {}) for axis, label in labels.items()]
     raw, read = _merged(entry.experiment, {}), entry.read.model_dump()
-    for changes in (*own, size.changes, *scaled):
+    for changes in (*own, *shared, size.changes, *scaled):
         raw = _merged(raw, {key: value for key, value in changes.items() if key != READ})
         read = {**read, **changes.get(READ, {})}
     return Cell(name, labels, checked(Reading, read, f"{name}: read"), raw)
