@@ -14,7 +14,7 @@ from fedfuse.cli.batch import run_all
 from fedfuse.cli.console import console, print_facts
 from fedfuse.cli.ledger import cell_table, claim_text
 from fedfuse.config import ExperimentConfig
-from fedfuse.core.errors import ConfigError, DataError, MissingExtraError, unknown
+from fedfuse.core.errors import ConfigError, DataError, unknown
 from fedfuse.core.files import write_text
 from fedfuse.core.randomness import Key
 from fedfuse.data import CATALOGUE, load
@@ -34,7 +34,7 @@ from fedfuse.reproduce import (
     names,
 )
 from fedfuse.reproduce.cells import data_of
-from fedfuse.reproduce.cost import Speed, speed_here, total
+from fedfuse.reproduce.cost import Speed, is_countable, speed_here, total
 from fedfuse.reproduce.output import csv_text, markdown
 from fedfuse.reproduce.pages import write_pages
 from fedfuse.reproduce.pictures import draw_entry
@@ -163,12 +163,9 @@ def _choice(text: str) -> tuple[str, list[str]]:
 
 def _time(name: str, entry: Entry, scale: ScaleName, speed: Speed) -> str:
     cells = cells_of(name, entry, scale)
-    if not all(cell.is_possible for cell in cells):
+    if not all(cell.is_possible and is_countable(cell.config(0)) for cell in cells):
         return "-"
-    try:
-        work = total([cell.config(0) for cell in cells])
-    except MissingExtraError:  # of a model that cannot be counted without it
-        return "-"
+    work = total([cell.config(0) for cell in cells])
     return duration(entry.scales[scale].seeds * work.seconds(speed))
 
 

@@ -79,6 +79,11 @@ def speed_here(store: Store) -> Speed:
     return speed
 
 
+def is_countable(config: ExperimentConfig) -> bool:
+    """Whether its networks are known without fetching any: that of a pre-trained encoder comes with its weights."""
+    return all(architecture.taught_on is None for architecture in config.models.values())
+
+
 def work_of(config: ExperimentConfig) -> Work:
     """All rounds of one run."""
     federation, training = config.federation, config.training

@@ -1,9 +1,9 @@
 """The entry file: one table or figure of a paper as a grid of experiments.
 
 The product of the axes gives the cells. A cell's experiment is the paper's common setting, then the entry's
-``experiment``, then the changes of its label on every axis, then those of labels that it has ``together``, then those of
-the scale; each is laid over the one before.
-Labels are the papers' own words, so that a cell finds its printed numbers by them.
+``experiment``, then the changes of its label on every axis, then those of labels that it has ``together``, then those
+of the scale; each is laid over the one before. Labels are the papers' own words, so that a cell finds its printed
+numbers by them.
 """
 
 from __future__ import annotations
