@@ -27,9 +27,9 @@ DIGITS = [str(digit) for digit in range(10)]
 @pytest.fixture
 def folder(write_parquet: WriteParquet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Twenty training and ten test images that are called MNIST."""
-    encoded = encode(random_images(20, side=28, channels=1))
-    write_parquet(encoded, list(range(10)) * 2, DIGITS, "data/mnist-train.parquet")
-    write_parquet(encoded[:10], list(range(10)), DIGITS, "data/mnist-test.parquet")
+    encoded = encode(random_images(30, side=28, channels=1))
+    write_parquet(encoded[:20], list(range(10)) * 2, DIGITS, "data/mnist-train.parquet")
+    write_parquet(encoded[20:], list(range(10)), DIGITS, "data/mnist-test.parquet")
     monkeypatch.setenv("FEDFUSE_DATA", str(tmp_path / "data"))
     return tmp_path / "data"
 
