@@ -108,3 +108,9 @@ def test_counting(tmp_path):
     assert count_examples("cifar100", [tmp_path / "c100.bin"]) == 3
     assert count_examples("stl10", [tmp_path / "stl.bin"]) == 1
     assert count_examples("svhn", [tmp_path / "stl.bin"]) is None
+
+
+def test_a_damaged_file_does_not_spoil_the_list(folder):
+    (folder / "mnist-train.parquet").write_bytes(b"PAR1 cut off")
+    assert missing_at_hand(CATALOGUE["mnist"]) is None
+    assert at_hand(CATALOGUE["mnist"]) == "yes"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fedfuse.data.card import Card, Format
@@ -33,12 +34,19 @@ def _in_words(counts: Mapping[str, int]) -> str:
 def count_examples(format: Format, files: Sequence[Path]) -> int | None:
     """How many examples files hold, without decoding them; None where only reading all of it would tell."""
     if format == "parquet":
-        return sum(int(pq.read_metadata(file).num_rows) for file in files)
+        return _parquet_rows(files)
     if format == "jsonl":
         return sum(bool(line.strip()) for file in files for line in file.read_bytes().splitlines())
     if format in RECORDS:
         return sum(file.stat().st_size // RECORDS[format] for file in files)
     return None
+
+
+def _parquet_rows(files: Sequence[Path]) -> int | None:
+    try:
+        return sum(int(pq.read_metadata(file).num_rows) for file in files)
+    except (OSError, pa.ArrowException):  # a damaged file is told of by whoever reads it
+        return None
 
 
 RECORDS: dict[Format, int] = {"cifar10": 1 + 3 * 32 * 32, "cifar100": 2 + 3 * 32 * 32, "stl10": 3 * 96 * 96}
