@@ -169,7 +169,7 @@ REFUSED = [pair for pair in itertools.product(kinds(AnyObjective), kinds(AnyMerg
 @pytest.mark.parametrize(("local", "merge"), REFUSED, ids=lambda part: part.__name__)
 def test_what_is_not_in_the_product_is_refused(local, merge):
     method = tiny_method("fedavg", local={"kind": kind_of(local)}, merge={"kind": kind_of(merge)})
-    with pytest.raises(ConfigError, match=f"local {kind_of(local)} remembers weights or features of the widths before"):
+    with pytest.raises(ConfigError, match=f"local {kind_of(local)} remembers weights or features of the neurons"):
         tiny_config(method)
 
 

@@ -16,7 +16,7 @@ import pytest
 from fedfuse.core.errors import RunFolderError
 from fedfuse.experiment import Experiment
 from fedfuse.methods import METHODS
-from tests.helpers import Recorder, events_of, files_of, tiny_config, without_seconds
+from tests.helpers import Recorder, events_of, files_of, tiny_config, tiny_method, without_seconds
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 
@@ -150,6 +150,40 @@ def test_a_log_that_ends_in_half_a_line_does_not_matter(straight, out):
     log = out / "events.jsonl"
     log.write_bytes(log.read_bytes()[:-9])
     assert_same(experiment().run(out, resume=True), straight("fedavg"))
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("fedgkd", {"buffer": 1}),
+        ("fedgkd", {"buffer": 3, "buffer_initial": True}),
+        ("fedgkd-vote", {"buffer": 1}),
+        ("fedgkd-vote", {"buffer": 3, "buffer_initial": True}),
+        ("moon", {"previous": 2}),
+    ],
+)
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_buffers_that_are_empty_or_half_full(tmp_path, method, options, count):
+    """One client in a round, so that an architecture is without any for a while."""
+    recipe = tiny_method(method)
+    recipe["local"] |= options
+    models = {"small": {"arch": "mlp", "hidden": [4]}, "wide": {"arch": "mlp", "hidden": [9]}}
+    sections = {"models": models, "federation": {"rounds": 4, "clients_per_round": 1}}
+    expected = experiment(recipe, **sections).run(tmp_path / "straight")
+    with pytest.raises(KeyboardInterrupt):
+        experiment(recipe, **sections).run(tmp_path / "run", listeners=(StopAt("round_started", count),))
+    assert_same(experiment(recipe, **sections).run(tmp_path / "run", resume=True), expected)
+
+
+@pytest.mark.parametrize("method", ["feddf", "fedbe"])
+@pytest.mark.parametrize(("kind", "count"), [("tick", 9), ("round_finished", 2)])
+def test_inputs_that_are_new_at_every_step(tmp_path, method, kind, count):
+    fresh = {"source": {"kind": "gaussian_noise", "size": 30, "fresh": True}}
+    expected = experiment(method, **fresh).run(tmp_path / "straight")
+    assert files_of(expected.folder.final) != files_of(experiment(method).run(tmp_path / "other").folder.final)
+    with pytest.raises(KeyboardInterrupt):
+        experiment(method, **fresh).run(tmp_path / "run", listeners=(StopAt(kind, count),))
+    assert_same(experiment(method, **fresh).run(tmp_path / "run", resume=True), expected)
 
 
 @pytest.mark.parametrize("method", list(METHODS))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fedfuse.config import ExperimentConfig
+from fedfuse.core.errors import ConfigError
 from fedfuse.core.hashes import sha256_of
 from fedfuse.core.randomness import Key
 from fedfuse.data import Dataset, Holdings, Indices, PartitionReport, Splits, Transform, load, split
@@ -80,7 +81,6 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None)
     splits = split(dataset, config.data, key.child("split"))
     labels, owners = splits.train.labels, splits.train.owners
     assignment = config.partition.assign(labels, dataset.classes, key.child("partition"), owners)
-    prototype_of(tuple(config.models), config.federation, len(assignment))
     partition = PartitionReport.of(config.partition, assignment, labels, dataset.classes, owners)
     compute = Compute.of(config.compute)
     transform = Transform.of(dataset, config.data)
@@ -101,9 +101,11 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None)
         splits.test,
     )
     source = _source(config, surroundings)
-    setting = Setting(bank, config.training.optimizer, has_validation=len(splits.validation) > 0)
+    inputs = None if source is None else len(config.recipe.exchange.public(source, key, 1))
+    setting = Setting(bank, config.training.optimizer, has_validation=len(splits.validation) > 0, inputs=inputs)
     for part in config.recipe.parts:
         part.check(setting)
+    _check_students(config, len(assignment))
     parties = _parties(config, assignment)
     clients_per_round(config.federation, len(assignment))
     clients = Clients(
@@ -151,6 +153,18 @@ def _parties(config: ExperimentConfig, assignment: Sequence[Indices]) -> Sequenc
         return assignment
     everything = np.sort(np.concatenate(assignment))
     return [everything for name in config.models if config.federation.shares.get(name, 1)]
+
+
+def _check_students(config: ExperimentConfig, clients: int) -> None:
+    """A model that nobody trains would stay as it was initialised."""
+    run = prototype_of(tuple(config.models), config.federation, clients)
+    for name in config.models:
+        if name not in run and not config.recipe.fuse.trains_without_clients(name):
+            raise ConfigError(
+                f"no client runs model '{name}' (federation.shares or assigned), and with method.fuse "
+                f"{config.recipe.fuse.kind} nobody else trains it; give it clients, remove it, or choose a method that "
+                "distils into it, such as feddf"
+            )
 
 
 def _source(config: ExperimentConfig, surroundings: Surroundings) -> Source | None:

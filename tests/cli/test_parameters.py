@@ -27,7 +27,7 @@ def test_every_leaf_of_the_recipe_is_listed_once(name: str) -> None:
 def test_ranges_choices_and_meanings_are_shown() -> None:
     listed = {parameter.address: parameter for parameter in parameters(METHODS["feddf"].recipe)}
     steps = listed["fuse.distiller.steps"]
-    assert (steps.value, steps.allowed) == ("10000", "whole number from 0")
+    assert (steps.value, steps.allowed) == ("10000", "whole number | null from 0")
     assert "optimiser steps" in steps.meaning
     assert listed["fuse.start"].allowed == "average | previous"
     assert listed["fuse.distiller.clip_norm"].allowed == "number | null above 0"

@@ -63,6 +63,16 @@ def test_same_bits_with_augmented_views(views):
     assert bool(asked) == (views == "student"), "teachers who see every step's own views are asked during it"
 
 
+@pytest.mark.parametrize("data", [{"name": "digits", "augment": ["crop"]}, {"name": "blobs", "examples": 150}])
+@pytest.mark.parametrize("kind", ["uniform_noise", "gaussian_noise"])
+def test_same_bits_with_fresh_inputs(kind, data):
+    config = tiny_config("feddf", data={"validation": 0.1, **data}, source={"kind": kind, "size": 40, "fresh": True})
+    here = build(config, EventLog()).federation
+    engine = FarEngine(here.engine.clients)
+    assert result(here, engine=engine) == result(here)
+    assert not [name for _, name in engine.done if name.startswith("teacher")]
+
+
 def test_what_is_done_elsewhere():
     """Every teacher by itself, and all students together; nothing for a method without fusion."""
     heard = Recorder()

@@ -13,6 +13,7 @@ from fedfuse.core.messages import Task
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import NOTHING
 from fedfuse.exchange import ByCertainty, Party
+from fedfuse.exchange.weighting import certainty
 from fedfuse.exchange.weighting.certainty import fit
 from fedfuse.runtime.source import Source
 from tests.helpers import AS_IT_IS, CPU, make_bank, make_examples, make_source, make_update, make_weights
@@ -40,7 +41,7 @@ def party(examples, source, key=3):
 
 def test_inputs_like_ones_own_count_more():
     examples, source = make_examples(60), make_source(50)
-    far = Source("far", source.raw * 2 + 6, AS_IT_IS, CPU)
+    far = Source("far", source.raw * 2 + 10, AS_IT_IS, CPU)
     client = party(examples, far)
     learnt = ByCertainty().learn(client)
     like, unlike = (ByCertainty().testify(learnt, client, s)["certainty_scores"] for s in (source, far))
@@ -49,11 +50,32 @@ def test_inputs_like_ones_own_count_more():
     assert (unlike > 0).all()
 
 
-def test_negatives_are_not_asked_about():
-    weighting = ByCertainty(negatives=0.25)
-    source = make_source(20)
-    assert torch.equal(weighting.scored(source).raw, source.raw[:15])
+def rows(tensor):
+    return {tuple(row) for row in tensor.tolist()}
+
+
+def test_negatives_are_not_asked_about(monkeypatch):
+    """Whoever has the common key divides the public inputs alike: each is asked about or is a negative, never both."""
+    weighting, source, looked_at = ByCertainty(negatives=0.25), make_source(20), []
+    monkeypatch.setattr(certainty, "features_on", lambda s, _: (looked_at.append(s), torch.rand(len(s), 5))[1])
+    weighting.learn(party(make_examples(7), source))
+    _, negatives = looked_at
+    asked = weighting.scored(source, Key(0))
+    assert (len(asked), len(negatives)) == (15, 5)
+    assert rows(asked.raw) | rows(negatives.raw) == rows(source.raw)
+    assert torch.equal(asked.raw, weighting.scored(source, Key(0)).raw)
+    assert not torch.equal(asked.raw, weighting.scored(source, Key(1)).raw)
     assert weighting.reply(15, 3) == {"certainty_scores": (15,)}
+
+
+def test_inputs_that_lie_class_by_class_are_divided_at_random():
+    classes = torch.arange(10).repeat_interleave(43)
+    source = Source("sorted", classes.unsqueeze(1).expand(-1, 4).float(), AS_IT_IS, CPU)
+    for seed in range(20):
+        asked = ByCertainty().scored(source, Key(seed)).raw[:, 0].long().bincount(minlength=10)
+        assert asked.sum() == 344
+        assert asked.min() >= 24, "of 43, and 34.4 are expected with a deviation of 2.6"
+        assert asked.max() < 43
 
 
 def test_weights_are_the_shares_of_the_scores():

@@ -16,8 +16,10 @@ from fedfuse.federation.checkpoint import load_checkpoint, save_checkpoint
 from fedfuse.fusion import Distiller, EnsembleDistillation
 from fedfuse.local import Hooks, Objective
 from fedfuse.merge import Mean, Momentum
+from fedfuse.methods import METHODS
 from fedfuse.models import Mlp
 from fedfuse.runtime.batches import epoch_batches
+from fedfuse.runtime.optimizers import Sgd
 from fedfuse.screen import DropWorst, Screen, Screened
 from tests.helpers import (
     Recorder,
@@ -250,9 +252,13 @@ class TestLedger:
 
 
 class TestHeterogeneous:
-    def test_an_absent_prototype_is_left_alone_and_the_present_ones_move(self):
+    @pytest.mark.parametrize("fuse", [None, "fuse", "keep"])
+    def test_an_absent_prototype_moves_only_if_the_fusion_teaches_it(self, fuse):
         bank = make_bank(a=TinyNorm(), b=Mlp(hidden=(5,)), c=Mlp(hidden=()))
-        for recipe in (make_recipe(), make_recipe(fuse=DISTILLATION, merge=Momentum())):
+        recipes = [make_recipe(), make_recipe(merge=Momentum())]
+        if fuse:
+            recipes = [make_recipe(fuse=DISTILLATION.model_copy(update={"absent": fuse}), merge=Momentum())]
+        for recipe in recipes:
             federation = make_federation(bank=bank, clients=6, clients_per_round=1, recipe=recipe, source=20)
             snapshot = federation.start()
             for _ in range(3):
@@ -261,7 +267,7 @@ class TestHeterogeneous:
                 present = federation.prototype_of()[client]
                 for prototype in "abc":
                     stayed = after.server.weights[prototype].equals(snapshot.server.weights[prototype])
-                    assert stayed == (prototype != present)
+                    assert stayed == (prototype != present and fuse != "fuse")
                 snapshot = after
 
     def test_without_fusion_prototypes_are_independent(self):
@@ -292,6 +298,13 @@ class TestRecord:
         assert (entry.accuracy, entry.loss) == (score.accuracy, score.loss)
         assert entry.accuracy_before_fusion == federation.test.score(make_bank().lend("mlp", merged)).accuracy
         assert entry.fusion["steps"] == 4
+
+    def test_where_there_was_no_fusion_there_is_no_before(self):
+        """Neither without any, nor where it makes a student out of nothing but predictions."""
+        for name in ("fedavg", "1-ensemble", "fedma", "feded-w0", "ds-fl", "local-only"):
+            federation = make_federation(recipe=METHODS[name].recipe, source=30, validation=10)
+            records = played(federation, 2).server.history
+            assert [record.prototypes["mlp"].accuracy_before_fusion for record in records] == [None, None]
 
     def test_ensemble_accuracy_is_that_of_the_mean_logits(self):
         answers = []
@@ -419,3 +432,58 @@ class TestObjectiveSeam:
         assert {c: int(s["visits"]) for c, s in straight.clients.items()} == {
             c: int(s["visits"]) for c, s in resumed.clients.items()
         }
+
+
+class TestDivergence:
+    """Weights that are not finite never leave the round in which they came about."""
+
+    WILD = EnsembleDistillation(
+        distiller=Distiller(
+            steps=60, batch_size=8, loss="mse", optimizer=Sgd(learning_rate=1e4), schedule="constant", evaluate_every=20
+        )
+    )
+
+    def test_a_student_that_diverges_leaves_the_merged_weights(self):
+        heard = Recorder()
+        federation = make_federation(recipe=make_recipe(fuse=self.WILD), source=30, listener=heard)
+        plain = make_federation()
+        assert played(federation, 3).server.weights["mlp"].equals(played(plain, 3).server.weights["mlp"])
+        told = heard.of("model_diverged")
+        assert [event["round"] for event in told] == [1, 2, 3]
+        assert told[0]["reason"] == "weights were not finite after step 20 of the distillation; kept: merged weights"
+        assert not heard.of("update_refused")
+        assert heard.of("round_finished")[0]["prototypes"]["mlp"]["fusion"]["diverged_at"] == 20
+
+    def test_with_a_validation_split_too(self):
+        federation = make_federation(recipe=make_recipe(fuse=self.WILD), source=30, validation=20)
+        after = played(federation, 3)
+        assert after.server.weights["mlp"].is_finite()
+        assert all(record.refused == () for record in after.server.history)
+
+    def test_one_without_clients_keeps_its_last_weights(self):
+        bank, heard = make_bank(mlp=Mlp(hidden=(5,)), big=Mlp(hidden=(9,))), Recorder()
+        recipe = make_recipe(fuse=self.WILD)
+        federation = make_federation(bank=bank, recipe=recipe, source=30, listener=heard, shares={"big": 0})
+        before = federation.start()
+        after = federation.advance(before)
+        assert after.server.weights["big"].equals(before.server.weights["big"])
+        kept = {event["prototype"]: event["reason"].rpartition(": ")[2] for event in heard.of("model_diverged")}
+        assert kept == {"mlp": "merged weights", "big": "last round's weights"}
+
+    def test_a_merge_that_diverges_keeps_last_rounds_weights_and_memory(self):
+        class Wild(Momentum):
+            def merge(self, view, prototype, updates):
+                merged = super().merge(view, prototype, updates)
+                if view.round != 2:
+                    return merged
+                nowhere = torch.full_like(merged.weights.flat, float("inf"))
+                return type(merged)(Weights(nowhere, merged.weights.layout), {"velocity": nowhere})
+
+        heard = Recorder()
+        federation = make_federation(recipe=make_recipe(merge=Wild()), listener=heard)
+        first = played(federation, 1)
+        second = federation.advance(first)
+        assert second.server.weights["mlp"].equals(first.server.weights["mlp"])
+        assert torch.equal(second.server.memory["merge/mlp"]["velocity"], first.server.memory["merge/mlp"]["velocity"])
+        assert [event["round"] for event in heard.of("model_diverged")] == [2]
+        assert federation.advance(second).server.weights["mlp"].is_finite()

@@ -7,9 +7,12 @@ import math
 import pytest
 import torch
 
+from fedfuse.config import assign, validate
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.fusion.distiller import Distiller, School
+from fedfuse.fusion.swa import Swa
+from fedfuse.models import Mlp
 from fedfuse.runtime.evaluate import Score
 from fedfuse.runtime.optimizers import Adam, Sgd
 from tests.helpers import TinyNorm, make_bank, make_evaluator, make_examples, make_source, make_weights
@@ -191,3 +194,81 @@ def test_progress_is_told_at_every_look():
     distiller = Distiller(evaluate_every=3)
     distilled(distiller, lessons_of(7), progress=lambda *what: told.append(what))
     assert told == [("distil", 3, 7), ("distil", 6, 7), ("distil", 7, 7)]
+
+
+class TestDivergence:
+    """Squared errors at a rate far too large: after some steps the weights are not finite."""
+
+    WILD = Distiller(loss="mse", optimizer=Sgd(learning_rate=1e4), schedule="constant", evaluate_every=5)
+    LINEAR = make_bank(norm=Mlp(hidden=()))
+
+    def distilled(self, distiller, validation, steps=100):
+        start = make_weights(self.LINEAR, "norm", 1)
+        return distilled(distiller, lessons_of(steps), validation, self.LINEAR, start)
+
+    def test_the_last_step_before_it_is_the_last_look(self):
+        weights, result = self.distilled(self.WILD.model_copy(update={"keep": "last"}), None)
+        assert not weights.is_finite()
+        assert result.diverged_at == result.steps < 100
+        assert result.report()["diverged_at"] == result.steps
+
+    def test_it_loses_to_any_finite_student(self):
+        """However bad: the only finite one here has no single answer right."""
+        _, calm = self.distilled(self.WILD, None, steps=5)
+        assert calm.diverged_at is None
+        validation = make_evaluator(make_examples(30))
+        weights, result = self.distilled(self.WILD, validation)
+        assert weights.is_finite()
+        assert result.best_step < result.diverged_at
+        kept = validation.score(self.LINEAR.lend("norm", weights))
+        assert kept.accuracy == result.validation_accuracy
+        assert math.isfinite(kept.loss)
+
+    def test_with_finite_weights_but_outputs_that_are_not_it_is_no_candidate_either(self):
+        validation = Told([0.2, 0.9, 0.3])
+        losses = iter([1.0, math.nan, 1.0])
+        validation.score = lambda *_: Score(validation.left.pop(0), next(losses))
+        distiller = Distiller(optimizer=Sgd(learning_rate=0.1), evaluate_every=2)
+        _, result = distilled(distiller, lessons_of(6), validation)
+        assert result.validation_accuracy == 0.3
+
+    def test_it_does_not_spoil_an_average(self):
+        swa = {"keep": "last", "evaluate_every": 100, "swa": Swa(collect_after=0, cycle=2, lowest=1.0)}
+        weights, result = self.distilled(self.WILD.model_copy(update=swa), None)
+        assert weights.is_finite()
+        assert result.diverged_at == 100
+
+
+class TestSettingsThatWouldDoNothing:
+    @pytest.mark.parametrize(
+        ("values", "reason"),
+        [
+            ({"steps": 7, "epochs": 20}, "steps and epochs both say how long to distil"),
+            ({"steps": None, "epochs": None}, "give one of them"),
+            ({"swa": {}}, "none is chosen by validation; set keep to last"),
+            ({"keep": "last", "keep_start": True}, "set keep to best"),
+        ],
+    )
+    def test_are_refused(self, values, reason):
+        with pytest.raises(ValueError, match=reason):
+            Distiller.model_validate(values)
+
+    def test_ten_thousand_steps_unless_epochs_are_given(self):
+        assert Distiller().steps == 10_000
+        assert Distiller(epochs=3).steps is None
+        assert Distiller(epochs=3, batch_size=5).budget(12) == 9
+        assert Distiller.model_validate(Distiller(epochs=3).model_dump()) == Distiller(epochs=3)
+
+    @pytest.mark.parametrize(("method", "key", "steps"), [("fedbe", "steps", 7), ("feddf", "epochs", 2)])
+    def test_the_one_that_is_given_replaces_the_recipes_own(self, method, key, steps):
+        """As asked for from a command line, on top of what a file says."""
+        raw = {"data": {"name": "blobs"}, "models": {"mlp": {"arch": "mlp"}}, "method": method}
+        distiller = validate(assign(raw, [f"method.fuse.distiller.{key}={steps}"])).method.fuse.distiller
+        assert getattr(distiller, key) == steps
+        assert getattr(distiller, {"steps": "epochs", "epochs": "steps"}[key]) is None
+
+    def test_a_cosine_lowers_the_cycles_of_swa(self):
+        swa = Swa(collect_after=0, cycle=2, lowest=0.5)
+        both = Distiller(optimizer=Sgd(learning_rate=0.4), keep="last", swa=swa)
+        expected = [0.2 * cycle * (1 + math.cos(math.pi * step / 4)) for step, cycle in enumerate((1, 0.5) * 2)]
+        assert [both._rate(step, 4) for step in range(4)] == pytest.approx(expected)

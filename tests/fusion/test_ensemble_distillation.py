@@ -12,14 +12,16 @@ from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights, mean
 from fedfuse.data import Transform
 from fedfuse.data.dataset import Normalisation
-from fedfuse.fusion import Distiller, EnsembleDistillation, NoFusion
+from fedfuse.fusion import Distiller, Ensemble, EnsembleDistillation, NoFusion, Swa, Teacher
 from fedfuse.models import Cnn, Mlp
 from fedfuse.runtime.bank import ModelBank
+from fedfuse.runtime.batch_norm import reestimate
 from fedfuse.runtime.batches import endless_batches
 from fedfuse.runtime.optimizers import Adam, Sgd
 from fedfuse.runtime.source import Source
 from tests.helpers import (
     CPU,
+    FEATURES,
     TinyNorm,
     make_bank,
     make_evaluator,
@@ -84,11 +86,25 @@ def test_steps_are_the_papers_equation():
             assert torch.allclose(result.weights[prototype][name], tensor, rtol=1e-4, atol=1e-5), (prototype, name)
 
 
-def test_each_prototype_present_learns_from_all_teachers_and_absent_ones_stay_out():
+def test_absent_prototypes_learn_from_their_previous_weights_on():
+    """As if their clients had averaged to those; as coded they stay out."""
+    bank, updates, merged = mixed()
+    fuse = EnsembleDistillation(distiller=DISTILLER)
+    result = fused(fuse, bank, updates, merged)
+    assert set(result.weights) == {"norm", "mlp", "flat"}
+    previous = make_weights(bank, "flat", 70)
+    assert not result.weights["flat"].equals(previous)
+    as_if_merged = fused(fuse, bank, updates, {**merged, "flat": previous})
+    assert all(result.weights[p].equals(as_if_merged.weights[p]) for p in bank.prototypes)
+    kept = fused(EnsembleDistillation(distiller=DISTILLER, absent="keep"), bank, updates, merged)
+    assert set(kept.weights) == {"norm", "mlp"}
+    assert all(kept.weights[p].equals(result.weights[p]) for p in merged)
+
+
+def test_each_prototype_learns_from_all_teachers():
     bank, updates, merged = mixed()
     fuse = EnsembleDistillation(distiller=DISTILLER)
     everybody = fused(fuse, bank, updates, merged)
-    assert set(everybody.weights) == {"norm", "mlp"}
     own_only = fused(fuse, bank, [u for u in updates if u.prototype == "mlp"], merged)
     assert not everybody.weights["mlp"].equals(own_only.weights["mlp"])
 
@@ -166,6 +182,70 @@ def test_with_augmentation_views_differ_and_come_from_the_key():
     ]
     assert results[0].equals(results[1])
     assert len({weights.sha256() for weights in results}) == 3
+
+
+class TestFreshInputs:
+    """Every step has inputs of its own: as many as a batch has, and teachers answer for them."""
+
+    @staticmethod
+    def draw(count, key):
+        return torch.randn(count, FEATURES, generator=key.torch())
+
+    def source(self, **more):
+        return replace(make_source(23), draw=self.draw, **more)
+
+    def test_steps_are_the_papers_equation_on_new_inputs(self):
+        bank, updates, merged = mixed()
+        result = fused(EnsembleDistillation(distiller=DISTILLER), bank, updates, merged, source=self.source())
+        own = make_bank(norm=TinyNorm(), mlp=Mlp(hidden=(5,)))
+        student = own.lend("mlp", merged["mlp"]).train()
+        for step in range(6):
+            inputs = self.draw(5, Key(0).child("views", step, "draw"))
+            teachers = [own.lend(u.prototype, u.weights, "teacher").eval()(inputs).detach() for u in updates]
+            target = torch.stack(teachers).mean(0).softmax(1)
+            (target * (target.log() - student(inputs).log_softmax(1))).sum(1).mean().backward()
+            with torch.no_grad():
+                for parameter in student.parameters():
+                    parameter -= 0.15 * (1 + math.cos(math.pi * step / 6)) * parameter.grad
+                    parameter.grad = None
+        assert torch.allclose(result.weights["mlp"].flat, Weights.of(student).flat, rtol=1e-4, atol=1e-5)
+
+    def test_all_students_have_the_same_and_every_round_its_own(self):
+        bank, updates, merged = mixed()
+        fuse, source = EnsembleDistillation(distiller=DISTILLER), self.source()
+        together = fused(fuse, bank, updates, merged, source=source).weights
+        alone = fused(fuse, bank, updates, {"mlp": merged["mlp"]}, source=source).weights
+        assert alone["mlp"].equals(together["mlp"])
+        later = fused(fuse, bank, updates, merged, source=source, key=Key(1)).weights
+        assert not later["mlp"].equals(together["mlp"])
+
+    @pytest.mark.parametrize("views", ["fixed", "student", "augmented"])
+    def test_who_sees_which_view(self, views):
+        """Padding is black and noise is not, so a crop shows; whoever sees it answers otherwise."""
+        transform = Transform(Normalisation((0.5,), (0.5,)), (1, 8, 8), crop_padding=4)
+        source = Source("noise", torch.zeros(12, 1, 8, 8, dtype=torch.uint8), transform, CPU, draw=_bright)
+        bank = ModelBank({"cnn": Cnn(arch="cnn1")}, (1, 8, 8), 3, CPU)
+        ensemble = Ensemble(bank, [Teacher("cnn", bank.initial("cnn", Key(7)))], "mean_logits")
+        fuse = EnsembleDistillation(distiller=DISTILLER, views=views)
+        for lesson in fuse._lessons(make_view(bank, source=source), source, ensemble):
+            shown, target = lesson()
+            assert shown.shape == (5, 1, 8, 8)
+            assert bool((shown == -1).any()) == (views != "fixed")
+            is_answer_to_shown = torch.equal(target, ensemble.log_probabilities(shown))
+            assert is_answer_to_shown == (views != "student")
+
+    def test_swa_estimates_statistics_on_the_table(self):
+        bank, updates, merged = mixed()
+        distiller = DISTILLER.model_copy(update={"swa": Swa(collect_after=0, cycle=2)})
+        source = self.source()
+        result = fused(EnsembleDistillation(distiller=distiller), bank, updates, merged, source=source)
+        student = bank.lend("norm", result.weights["norm"])
+        reestimate(student, make_source(23))
+        assert Weights.of(student).equals(result.weights["norm"])
+
+
+def _bright(count, key):
+    return torch.randint(1, 256, (count, 1, 8, 8), dtype=torch.uint8, generator=key.torch())
 
 
 def test_the_report_says_what_was_done():

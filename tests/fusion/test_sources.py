@@ -6,16 +6,18 @@ import dataclasses
 
 import pytest
 import torch
+from pydantic import ValidationError
 
 from fedfuse.assembly import build, cautions
 from fedfuse.config import validate
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.randomness import Key
-from fedfuse.data import Examples, load
+from fedfuse.data import Examples, Transform, load
+from fedfuse.experiment import Experiment
 from fedfuse.federation.events import EventLog
 from fedfuse.fusion import GaussianNoise, HeldOut, OtherDataset, PublicData, UniformNoise
 from tests.fusion.surroundings import around, images, planar
-from tests.helpers import make_examples
+from tests.helpers import files_of, make_examples, tiny_config, tiny_method
 
 
 def test_a_source_has_labels_only_if_a_method_reads_them():
@@ -88,6 +90,29 @@ class TestOtherDataset:
         inputs = source.inputs(source.all_indices())
         assert torch.allclose(inputs, (source.raw / 255 - 0.5) / 0.25, atol=1e-6)
         assert source.transform.crop_padding == 3
+
+    @pytest.mark.parametrize("normalisation", ["experiment", "dataset", "half"])
+    @pytest.mark.parametrize(
+        ("choice", "padding", "flip"),
+        [
+            ({}, 2, True),
+            ({"augment": ()}, 0, False),
+            ({"augment": ("flip",)}, 0, True),
+            ({"augment": ("crop",), "crop_padding": 3}, 3, False),
+        ],
+    )
+    def test_its_augmentation_is_the_experiments_unless_it_says_otherwise(self, choice, padding, flip, normalisation):
+        surroundings = images(augment=True)
+        mirrored = Transform(surroundings.transform.normalisation, (1, 8, 8), crop_padding=2, flip=True)
+        data = PublicData(name="digits", train_limit=20, normalisation=normalisation, **choice)
+        source = OtherDataset(data=data).open(dataclasses.replace(surroundings, transform=mirrored))
+        assert (source.transform.crop_padding, source.transform.flip) == (padding, flip)
+        every = source.all_indices()
+        assert torch.equal(source.augmented(every, Key(0)), source.inputs(every)) == (padding == 0 and not flip)
+
+    def test_one_augmentation_twice_is_refused(self):
+        with pytest.raises(ValidationError, match="names one augmentation twice"):
+            PublicData(name="digits", augment=("crop", "crop"))
 
     @pytest.mark.parametrize(("choice", "mean", "deviation"), [("none", 0.0, 1.0), ("half", 0.5, 0.5)])
     def test_other_constants(self, choice, mean, deviation):
@@ -192,6 +217,60 @@ class TestGaussianNoise:
         assert torch.equal(one, again)
         assert not torch.equal(one, other)
 
+    def test_all_together_reach_both_ends_of_the_range_and_single_ones_do_not(self):
+        pixels = GaussianNoise(size=300, stretched="together").open(images()).raw.reshape(300, -1)
+        assert (int(pixels.min()), int(pixels.max())) == (0, 255)
+        assert (pixels.amin(dim=1) > 20).double().mean() > 0.9
+        assert (pixels.amax(dim=1) < 235).double().mean() > 0.9
+
+
+class TestFreshNoise:
+    @pytest.mark.parametrize("kind", [UniformNoise, GaussianNoise])
+    @pytest.mark.parametrize("make", [planar, images])
+    def test_new_inputs_are_like_those_of_the_table(self, kind, make):
+        surroundings = make()
+        table, source = kind(size=50).open(surroundings), kind(size=50, fresh=True).open(surroundings)
+        assert table.draw is None
+        assert torch.equal(source.raw, table.raw), "what BatchNorm statistics are estimated on"
+        one, again, other = (source.drawn(7, Key(seed)) for seed in (1, 1, 2))
+        assert len(one) == 7
+        assert (one.raw.dtype, one.raw.shape[1:]) == (table.raw.dtype, table.raw.shape[1:])
+        assert torch.equal(one.raw, again.raw)
+        assert not torch.equal(one.raw, other.raw)
+        assert not torch.equal(one.raw, table.raw[:7])
+        if one.raw.is_floating_point():
+            low, high = surroundings.clients.inputs.amin(0), surroundings.clients.inputs.amax(0)
+            assert bool(((one.raw >= low) & (one.raw <= high)).all())
+
+    def test_as_the_released_code_of_feddf(self):
+        """Normal noise of one batch by its smallest and largest number to 0..1, then to -1..1, up to bytes."""
+        settings = GaussianNoise(fresh=True, stretched="together", normalisation="half")
+        batch = settings.open(images()).drawn(128, Key(4))
+        noise = torch.randn((128, 1, 8, 8), generator=Key(4).child("draw").torch())
+        expected = 2 * (noise - noise.min()) / (noise.max() - noise.min()) - 1
+        assert torch.allclose(batch.inputs(batch.all_indices()), expected, atol=1.01 / 255)
+
+    @pytest.mark.parametrize(("normalisation", "low", "high"), [("none", 0.0, 1.0), ("half", -1.0, 1.0)])
+    @pytest.mark.parametrize("kind", [UniformNoise, GaussianNoise])
+    def test_other_constants_and_the_same_augmentation(self, kind, normalisation, low, high):
+        source = kind(size=200, normalisation=normalisation).open(images(augment=True))
+        inputs = source.inputs(source.all_indices())
+        assert (inputs.min().item(), inputs.max().item()) == pytest.approx((low, high))
+        assert source.transform.crop_padding == 2
+
+    def test_numbers_have_their_own_ranges(self):
+        with pytest.raises(ConfigError, match=r"source\.normalisation half is for pixels, but the clients have num"):
+            UniformNoise(normalisation="half").open(planar())
+
+    @pytest.mark.parametrize("method", ["feded-w0", "ds-fl", "fedaux", "fedmd", "cfd"])
+    def test_methods_that_ask_about_the_same_inputs_again_refuse_them(self, method):
+        fresh = {"kind": "uniform_noise", "fresh": True}
+        with pytest.raises(ConfigError, match=f"source.fresh .* but method {method} reads the same ones again"):
+            tiny_config(method, source=fresh)
+        tiny_config(method, source={**fresh, "fresh": False})
+        for other in ("fedavg", "feddf", "fedbe"):
+            tiny_config(other, source=fresh)
+
 
 class TestPartsOfADataset:
     DATA = PublicData(name="blobs", examples=90)
@@ -210,3 +289,20 @@ class TestPartsOfADataset:
     def test_a_class_that_is_not_there_is_refused(self):
         with pytest.raises(ConfigError, match=r"source\.classes names 3, but blobs has classes 0 to 2"):
             OtherDataset(data=self.DATA, classes=(0, 3)).open(planar())
+
+
+@pytest.mark.usefixtures("without_pictures")
+def test_a_student_sees_augmented_images_of_another_dataset(tmp_path):
+    """As FedBE's; without a word about it in the source, too."""
+    same = {"augment": ["crop", "flip"], "crop_padding": 2}
+    choices = {"none": {"augment": []}, "said": same, "unsaid": {}}
+    ends = {}
+    for name, choice in choices.items():
+        config = tiny_config(
+            tiny_method("v-distillation"),
+            data={"name": "digits", "train_limit": 80, "test_limit": 20, **same},
+            source={"kind": "dataset", "data": {"name": "digits", "train_limit": 30, **choice}},
+            federation={"rounds": 1},
+        )
+        ends[name] = files_of(Experiment(config).run(tmp_path / name).folder.final)
+    assert ends["unsaid"] == ends["said"] != ends["none"]

@@ -7,14 +7,19 @@ from itertools import pairwise
 import pytest
 import torch
 
+from fedfuse.assembly import build
+from fedfuse.core.errors import ConfigError
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
+from fedfuse.experiment import Experiment
+from fedfuse.federation.events import EventLog
 from fedfuse.fusion.distiller import Distiller, School
 from fedfuse.fusion.swa import Swa
+from fedfuse.methods import METHODS
 from fedfuse.runtime.batch_norm import reestimate
 from fedfuse.runtime.optimizers import Sgd
 from tests.fusion.test_distiller import lessons_of
-from tests.helpers import TinyNorm, make_bank, make_source, make_weights
+from tests.helpers import TinyNorm, make_bank, make_source, make_weights, played, tiny_config
 
 BANK = make_bank(norm=TinyNorm())
 START = make_weights(BANK, "norm", 1)
@@ -75,7 +80,52 @@ def test_the_rate_goes_from_1_to_the_lowest_in_every_cycle():
 
 def test_the_papers_schedule_collects_53_models():
     """10,000 inputs, batch 128, 20 epochs."""
-    distiller = Distiller(epochs=20, swa=Swa())
+    distiller = Distiller(epochs=20, keep="last", swa=Swa())
     steps = distiller.budget(10_000)
     assert steps == 1580
     assert sum(Swa().collects(step) for step in range(1, steps + 1)) == 53
+
+
+@pytest.mark.parametrize("collect_after", [0, 1, 24, 25, 26, 250])
+@pytest.mark.parametrize("cycle", [1, 7, 25])
+def test_collections_are_counted_in_advance(collect_after, cycle):
+    swa = Swa(collect_after=collect_after, cycle=cycle)
+    for steps in range(300):
+        assert swa.collections(steps) == sum(swa.collects(step) for step in range(1, steps + 1))
+
+
+def test_a_run_says_how_many_students_it_averaged():
+    fuse = {"distiller": {"epochs": 4, "batch_size": 8, "swa": {"collect_after": 3, "cycle": 2}}}
+    config = tiny_config({"name": "fedbe", "fuse": fuse})
+    federation = build(config, EventLog()).federation
+    (record,) = played(federation, 1).server.history
+    steps = int(record.prototypes["mlp"].fusion["steps"])
+    assert record.prototypes["mlp"].fusion["collected"] == steps // 2 - 1 > 0
+
+
+FEW = {"steps": 99, "keep": "last", "swa": {}}
+
+
+@pytest.mark.parametrize(
+    ("method", "key"),
+    [
+        ({"name": "fedbe"}, "method.fuse.distiller"),
+        ({"name": "feded-w0", "fuse": {"distiller": {"swa": {}}}}, "method.fuse.distiller"),
+        ({"name": "true-labels", "fuse": {"distiller": FEW}}, "method.fuse.distiller"),
+        ({"name": "fedavg", "start": {"kind": "labelled", "distiller": FEW}}, "method.start.distiller"),
+    ],
+    ids=["fedbe", "feded", "true-labels", "start"],
+)
+def test_an_average_of_nothing_is_refused_before_round_1(method, key):
+    with pytest.raises(ConfigError, match=rf"{key}\.swa would collect no student: .* lower {key}\.swa"):
+        build(tiny_config(method), EventLog())
+
+
+@pytest.mark.parametrize("preset", ["digits", "phones"])
+def test_presets_of_embedded_data_can_be_built_for_every_method(preset):
+    for method in METHODS:
+        if preset == "phones" and not METHODS[method].recipe.fuse.trains_without_clients("server"):
+            continue
+        if METHODS[method].recipe.merge.changes_widths or method == "fedgkd-plus":
+            continue  # these want other networks than the preset's, and say so
+        build(Experiment.load(preset, method=method).config, EventLog())

@@ -35,10 +35,11 @@ ARCHITECTURES = [TinyNorm(width=24), TinyNorm(projection_head=5), TinyNorm(width
 
 
 def visit_of(architecture=ARCHITECTURES[0], previous=None, training=TRAINING):
-    """A visit from weights of seed 1, with a previous model of another seed or none."""
+    """A visit from weights of seed 1, with previous models of other seeds or none."""
     bank = make_bank(net=architecture)
     weights = make_weights(bank, "net", 1)
-    state = {} if previous is None else {"previous": make_weights(bank, "net", previous).flat}
+    seeds = (previous,) if isinstance(previous, int) else previous
+    state = {} if seeds is None else {"previous": torch.stack([make_weights(bank, "net", s).flat for s in seeds])}
     model = bank.lend("net", weights)
     return Visit(Task(2, 0, "net", weights), model, make_examples(18), training, 0.2, state, bank, KEY)
 
@@ -48,15 +49,15 @@ def frozen(architecture, seed):
     return bank.lend("net", make_weights(bank, "net", seed)).eval().requires_grad_(False)
 
 
-def formula(z, z_glob, z_prev, tau):
+def formula(z, z_glob, z_prevs, tau):
     """As printed, example by example."""
 
     def cos(a, b):
         return (a * b).sum() / (a.norm() * b.norm())
 
     losses = []
-    for one, glob, prev in zip(z, z_glob, z_prev, strict=True):
-        p, q = (cos(one, glob) / tau).exp(), (cos(one, prev) / tau).exp()
+    for one, glob, *prevs in zip(z, z_glob, *z_prevs, strict=True):
+        p, q = (cos(one, glob) / tau).exp(), sum((cos(one, prev) / tau).exp() for prev in prevs)
         losses.append(-(p / (p + q)).log())
     return torch.stack(losses).mean()
 
@@ -64,7 +65,7 @@ def formula(z, z_glob, z_prev, tau):
 def by_hand(architecture, previous, strength, tau):
     bank, examples = make_bank(net=architecture), make_examples(18)
     model = bank.lend("net", make_weights(bank, "net", 1)).train()
-    received, last = frozen(architecture, 1), frozen(architecture, previous)
+    received, last = frozen(architecture, 1), [frozen(architecture, seed) for seed in previous]
     optimizer = torch.optim.SGD(model.parameters(), lr=0.2)
     with KEY.child("dropout").default_generator():
         for epoch in range(TRAINING.epochs):
@@ -72,7 +73,7 @@ def by_hand(architecture, previous, strength, tau):
                 x, y = examples.inputs[where], examples.labels[where]
                 z = model.features(x)
                 loss = F.cross_entropy(model.classifier(z), y)
-                loss = loss + strength * formula(z, received.features(x), last.features(x), tau)
+                loss = loss + strength * formula(z, received.features(x), [net.features(x) for net in last], tau)
                 optimizer.zero_grad()
                 loss.backward()
                 optimizer.step()
@@ -86,16 +87,14 @@ def trained(objective, visit):
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES[:2], ids=["features", "projection head"])
 @pytest.mark.parametrize(("strength", "tau"), [(1.0, 0.5), (5.0, 0.5), (0.3, 0.1)])
-def test_loss_and_gradient_are_the_formulas(architecture, strength, tau):
-    visit, x = visit_of(architecture, previous=2), make_examples(7, seed=4).inputs
-    hooks = Contrastive(strength=strength, temperature=tau).begin(visit)
-    z, z_glob, z_prev = (
-        visit.model.features(x),
-        frozen(architecture, 1).features(x),
-        frozen(architecture, 2).features(x),
-    )
+@pytest.mark.parametrize("previous", [(2,), (2, 3), (4, 2, 3)])
+def test_loss_and_gradient_are_the_formulas(architecture, strength, tau, previous):
+    visit, x = visit_of(architecture, previous), make_examples(7, seed=4).inputs
+    hooks = Contrastive(strength=strength, temperature=tau, previous=len(previous)).begin(visit)
+    z, z_glob = visit.model.features(x), frozen(architecture, 1).features(x)
+    z_prevs = [frozen(architecture, seed).features(x) for seed in previous]
     result = hooks.penalty(Batch(x, make_examples(7, seed=4).labels), z, visit.model.classifier(z))
-    expected = strength * formula(z, z_glob, z_prev, tau)
+    expected = strength * formula(z, z_glob, z_prevs, tau)
     torch.testing.assert_close(result, expected)
     (gradient,) = torch.autograd.grad(result, z, retain_graph=True)
     torch.testing.assert_close(gradient, torch.autograd.grad(expected, z, retain_graph=True)[0], atol=1e-6, rtol=1e-4)
@@ -104,10 +103,34 @@ def test_loss_and_gradient_are_the_formulas(architecture, strength, tau):
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES, ids=["features", "projection head", "dropout"])
 def test_training_equals_autograd_on_the_whole_loss(architecture):
-    result = trained(Contrastive(strength=2.0), visit_of(architecture, previous=2))
-    expected = by_hand(architecture, 2, 2.0, 0.5)
-    assert torch.allclose(result.flat, expected.flat, rtol=1e-4, atol=1e-5)
-    assert not torch.allclose(result.flat, by_hand(architecture, 3, 2.0, 0.5).flat, rtol=1e-4, atol=1e-5)
+    for previous, others in (((2,), (3,)), ((2, 3), (2,))):
+        objective = Contrastive(strength=2.0, previous=len(previous))
+        result = trained(objective, visit_of(architecture, previous))
+        expected = by_hand(architecture, previous, 2.0, 0.5)
+        assert torch.allclose(result.flat, expected.flat, rtol=1e-4, atol=1e-5)
+        assert not torch.allclose(result.flat, by_hand(architecture, others, 2.0, 0.5).flat, rtol=1e-4, atol=1e-5)
+
+
+class Softplus(Hooks):
+    """The loss for one negative, in its shortest form."""
+
+    def __init__(self, visit):
+        bank, task = visit.bank, visit.task
+        self.received = bank.lend("net", task.weights, "received").eval()
+        self.previous = bank.lend("net", Weights(visit.state["previous"][0], task.weights.layout), "previous").eval()
+
+    def penalty(self, batch, features, logits):  # noqa: ARG002
+        with torch.no_grad():
+            towards, away = self.received.features(batch.inputs), self.previous.features(batch.inputs)
+        gap = F.cosine_similarity(features, away, dim=1) - F.cosine_similarity(features, towards, dim=1)
+        return 2.0 * F.softplus(gap / 0.5).mean()
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES, ids=["features", "projection head", "dropout"])
+def test_a_sum_over_one_negative_does_not_cost_a_rounding(architecture):
+    visit = visit_of(architecture, previous=2)
+    train(visit, Softplus(visit), AS_IT_IS, CPU)
+    assert trained(Contrastive(strength=2.0), visit_of(architecture, previous=2)).equals(Weights.of(visit.model))
 
 
 def test_features_of_zero_length_have_a_finite_gradient():
@@ -151,10 +174,11 @@ class TestPreviousModel:
         hooks = Contrastive().begin(visit)
         train(visit, hooks, AS_IT_IS, CPU)
         assert Weights.of(hooks.received).equals(visit.task.weights)
-        assert torch.equal(Weights.of(hooks.previous).flat, visit.state["previous"])
-        assert all(p.grad is None for net in (hooks.received, hooks.previous) for p in net.parameters())
+        (previous,) = hooks.previous
+        assert torch.equal(Weights.of(previous).flat, visit.state["previous"][0])
+        assert all(p.grad is None for net in (hooks.received, previous) for p in net.parameters())
         assert not hooks.received.training
-        assert not hooks.previous.training
+        assert not previous.training
         assert visit.model.training
 
     def test_it_is_what_the_client_sent(self):
@@ -164,12 +188,34 @@ class TestPreviousModel:
         task = Task(1, 0, "net", make_weights(bank, "net", 1))
         update, state = clients.work(task, {})
         assert set(state) == {"previous"}
-        assert torch.equal(state["previous"], update.weights.flat)
+        assert torch.equal(state["previous"], update.weights.flat.unsqueeze(0))
         kept = state["previous"].clone()
         clients.work(Task(2, 1, "net", make_weights(bank, "net", 4)), {})
         later, after = clients.work(Task(2, 0, "net", make_weights(bank, "net", 4)), state)
         assert torch.equal(state["previous"], kept), "the old state is a value, not a place"
-        assert torch.equal(after["previous"], later.weights.flat)
+        assert torch.equal(after["previous"], later.weights.flat.unsqueeze(0))
+
+    @pytest.mark.parametrize("number", [1, 2, 3])
+    def test_the_latest_visits_are_kept_newest_first(self, number):
+        bank = make_bank(net=TinyNorm())
+        objective, holdings = Contrastive(previous=number), {0: make_examples(9)}
+        clients = Clients(holdings, AS_IT_IS, bank, objective, FullWeights(), None, None, TRAINING, 10, KEY)
+        state, sent = {}, []
+        for visit in range(1, 5):
+            update, state = clients.work(Task(visit, 0, "net", make_weights(bank, "net", visit)), state)
+            sent.insert(0, update.weights.flat)
+            assert torch.equal(state["previous"], torch.stack(sent[:number]))
+
+    def test_more_of_them_make_another_model_once_there_are_more(self):
+        ends = {}
+        for number in (1, 2):
+            federation = make_federation(recipe=make_recipe(local=Contrastive(previous=number)), clients_per_round=4)
+            snapshot = federation.start()
+            for visit in (1, 2, 3):
+                snapshot = federation.advance(snapshot)
+                ends[number, visit] = snapshot.server.weights["mlp"]
+        assert ends[1, 2].equals(ends[2, 2])
+        assert not ends[1, 3].equals(ends[2, 3])
 
     def test_clients_do_not_leak(self):
         """A client's second visit is the same whether or not another client came in between."""
@@ -197,7 +243,7 @@ class TestPreviousModel:
             for client in set(before) - now:
                 assert torch.equal(snapshot.clients[client]["previous"], before[client]["previous"])
         flats = [state["previous"] for state in snapshot.clients.values()]
-        assert len({tuple(flat.tolist()) for flat in flats}) == len(seen)
+        assert len({tuple(flat.flatten().tolist()) for flat in flats}) == len(seen)
 
 
 @pytest.mark.parametrize("head", [None, 5])
@@ -211,7 +257,7 @@ def test_traffic_is_fedavgs(head):
         assert record.bytes_down == record.bytes_up == 4 * bank.layout("net").size * len(record.clients)
 
 
-@pytest.mark.parametrize("wrong", [{"strength": -1.0}, {"temperature": 0.0}])
+@pytest.mark.parametrize("wrong", [{"strength": -1.0}, {"temperature": 0.0}, {"previous": 0}])
 def test_ranges(wrong):
     with pytest.raises(ValidationError):
         Contrastive(**wrong)

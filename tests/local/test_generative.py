@@ -19,6 +19,7 @@ from fedfuse.local import Batch, Hooks, Plain, TrainingSettings, Visit
 from fedfuse.local.generative import Generative, _committee
 from fedfuse.local.generator import Committee, Generator, GeneratorSettings, Training, label_weights
 from fedfuse.local.loop import train
+from fedfuse.methods import METHODS
 from fedfuse.models import Mlp
 from fedfuse.runtime.optimizers import Sgd
 from fedfuse.runtime.part import Setting
@@ -279,6 +280,34 @@ class TestServerTraining:
             assert noise.max() < 1
             drawn |= set(labels.tolist())
         assert drawn == {0, 2}
+
+    @pytest.mark.parametrize(
+        ("distribution", "mean", "deviation", "lowest"),
+        [("uniform", 0.5, 12**-0.5, 0.0), ("gaussian", 0.0, 1.0, -math.inf)],
+    )
+    def test_noise_has_the_distribution_that_was_asked_for(self, distribution, mean, deviation, lowest):
+        settings = SMALL.model_copy(update={"distribution": distribution, "noise": 50})
+        noise = settings.draw_noise(4000, Key(1).torch(), CPU.device)
+        assert noise.mean().item() == pytest.approx(mean, abs=0.01)
+        assert noise.std().item() == pytest.approx(deviation, abs=0.01)
+        assert (noise.min() >= lowest) & ((noise.min() < -3) == (distribution == "gaussian"))
+        assert torch.equal(noise, settings.draw_noise(4000, Key(1).torch(), CPU.device))
+
+    def test_as_printed_it_is_gaussian_for_server_and_clients(self, monkeypatch):
+        drawn = []
+        plain = GeneratorSettings.draw_noise
+
+        def listening(self, *arguments):
+            drawn.append(plain(self, *arguments))
+            return drawn[-1]
+
+        monkeypatch.setattr(GeneratorSettings, "draw_noise", listening)
+        federation = make_federation(recipe=METHODS["fedgen-as-printed"].recipe)
+        snapshot = federation.advance(federation.start())
+        on_server = len(drawn)
+        federation.advance(snapshot)
+        assert on_server == METHODS["fedgen-as-printed"].recipe.local.generator.steps < len(drawn)
+        assert all((noise < 0).any() for noise in drawn)
 
     @pytest.mark.parametrize("distances", ["norms", "means"])
     def test_it_lowers_the_loss(self, distances):

@@ -94,15 +94,18 @@ class TestStep:
         assert not near(result, trained(GlobalDistillation(coefficient=0.5)))
 
     def test_a_buffer_of_one_is_taught_by_the_received_weights(self):
-        result = trained(GlobalDistillation(buffer=1, coefficient=2.0), extras={})
+        result = trained(GlobalDistillation(buffer=1, coefficient=2.0), extras={"teacher": torch.empty(0)})
         assert near(result, by_hand(divergence(1.0), 2.0, teacher=START))
         assert not near(result, trained(Plain()))
 
     def test_coefficient_zero_is_plain_bit_for_bit(self):
         assert trained(GlobalDistillation(coefficient=0.0)).equals(trained(Plain()))
 
-    def test_round_one_is_plain_bit_for_bit(self):
-        assert trained(GlobalDistillation(coefficient=2.0), number=1, extras={}).equals(trained(Plain()))
+    @pytest.mark.parametrize("number", [1, 2])
+    @pytest.mark.parametrize("buffer", [1, 3])
+    def test_without_a_teacher_it_is_plain_bit_for_bit(self, number, buffer):
+        objective = GlobalDistillation(coefficient=2.0, buffer=buffer)
+        assert trained(objective, number=number, extras={}).equals(trained(Plain()))
 
     def test_the_teacher_stays_as_it_is(self):
         bank = make_bank(norm=TinyNorm())
@@ -141,33 +144,73 @@ def finals(snapshots):
     return snapshots[-1].server.weights
 
 
+def buffered(snapshots, number, prototype, buffer, initial):
+    """The models that teach in a round, oldest first: of those that were broadcast before it and in it, the initial
+    one left out unless it counts as one."""
+    broadcast = [snapshot.server.weights[prototype].flat for snapshot in snapshots[:number]]
+    first = 0 if initial else next((i for i, w in enumerate(broadcast) if not torch.equal(w, broadcast[0])), number)
+    return broadcast[first:][-buffer:]
+
+
+def assert_taught_by(task, models):
+    if not models:
+        assert not task.extras
+    elif len(models) == 1:
+        assert len(task.extras["teacher"]) == 0, "the received weights teach, and do not travel twice"
+        assert torch.equal(task.weights.flat, models[0])
+    else:
+        expected = torch.stack(models).double().mean(dim=0).float()
+        assert torch.allclose(task.extras["teacher"], expected, rtol=1e-6, atol=1e-7)
+
+
 class TestRounds:
-    @pytest.mark.parametrize("buffer", [2, 3, 9])
-    def test_the_teacher_is_the_mean_of_the_latest_global_models(self, buffer):
-        snapshots, tasks = played(GlobalDistillation(buffer=buffer), 5)
+    @pytest.mark.parametrize("initial", [False, True])
+    @pytest.mark.parametrize("buffer", [1, 2, 3, 9])
+    def test_the_teacher_is_the_mean_of_the_latest_global_models(self, buffer, initial):
+        snapshots, tasks = played(GlobalDistillation(buffer=buffer, buffer_initial=initial), 5)
         assert all(not task.extras for task in tasks[0])
         for number in range(2, 6):
             for task in tasks[number - 1]:
-                seen = [snapshot.server.weights[task.prototype].flat for snapshot in snapshots[:number]]
-                expected = torch.stack(seen[-buffer:]).double().mean(dim=0).float()
-                assert torch.allclose(task.extras["teacher"], expected, rtol=1e-6, atol=1e-7)
-                assert not torch.equal(task.extras["teacher"], task.weights.flat)
+                models = buffered(snapshots, number, task.prototype, buffer, initial)
+                assert len(models) == min(buffer, number if initial else number - 1)
+                assert_taught_by(task, models)
 
-    def test_the_server_remembers_what_it_needs_and_no_more(self):
-        snapshots, _ = played(GlobalDistillation(buffer=3), 4)
+    @pytest.mark.parametrize(("initial", "expected"), [(False, [0, 1, 2, 2]), (True, [1, 2, 2, 2])])
+    def test_the_server_remembers_what_it_needs_and_no_more(self, initial, expected):
+        snapshots, _ = played(GlobalDistillation(buffer=3, buffer_initial=initial), 4)
         rows = [snapshot.server.memory["local"]["models/norm"].shape[0] for snapshot in snapshots[1:]]
-        assert rows == [1, 2, 2, 2]
-        assert all("local" not in s.server.memory for s in played(GlobalDistillation(buffer=1), 3)[0])
+        assert rows == expected
+        for snapshot in played(GlobalDistillation(buffer=1, buffer_initial=initial), 3)[0][1:]:
+            assert all(not tensor.numel() for tensor in snapshot.server.memory["local"].values())
 
-    def test_a_prototype_without_clients_is_buffered_again(self):
-        snapshots, tasks = played(GlobalDistillation(buffer=3), 8, clients_per_round=1)
-        absences = 0
+    @pytest.mark.parametrize("initial", [False, True])
+    @pytest.mark.parametrize("buffer", [1, 3])
+    def test_a_prototype_without_clients_is_buffered_again_once_it_was_trained(self, buffer, initial):
+        objective = GlobalDistillation(buffer=buffer, buffer_initial=initial)
+        snapshots, tasks = played(objective, 8, clients_per_round=1)
+        absences, untrained = 0, 0
         for number, (task,) in enumerate(tasks[1:], start=2):
-            seen = [snapshot.server.weights[task.prototype].flat for snapshot in snapshots[:number]][-3:]
-            expected = torch.stack(seen).double().mean(dim=0).float()
-            assert torch.allclose(task.extras["teacher"], expected, rtol=1e-6, atol=1e-7)
-            absences += any(torch.equal(one, other) for one, other in pairwise(seen))
-        assert absences
+            models = buffered(snapshots, number, task.prototype, buffer, initial)
+            assert_taught_by(task, models)
+            absences += any(torch.equal(one, other) for one, other in pairwise(models))
+            untrained += not models
+        assert absences or buffer == 1
+        assert bool(untrained) != initial, "only the initial network was there to teach"
+
+    def test_the_initial_network_taught_and_does_so_no_longer(self):
+        """Round 2 is the first that it could teach in, and with M = 1 it never did."""
+        ends = {
+            (initial, buffer, rounds): finals(
+                played(GlobalDistillation(buffer=buffer, buffer_initial=initial, coefficient=2.0), rounds)[0]
+            )["norm"]
+            for initial in (False, True)
+            for buffer in (1, 3)
+            for rounds in (1, 2)
+        }
+        assert ends[False, 3, 1].equals(ends[True, 3, 1])
+        assert not ends[False, 3, 2].equals(ends[True, 3, 2])
+        assert ends[False, 3, 2].equals(ends[False, 1, 2])
+        assert ends[False, 1, 2].equals(ends[True, 1, 2])
 
     @pytest.mark.parametrize("buffer", [1, 3])
     def test_coefficient_zero_is_fedavg_bit_for_bit(self, buffer):
@@ -186,8 +229,13 @@ class TestRounds:
     def test_bytes(self):
         bank = make_bank(norm=TinyNorm())
         model = 4 * bank.layout("norm").size
-        for buffer, down in {1: [1, 1, 1, 1], 3: [1, 2, 2, 2]}.items():
-            snapshots, tasks = played(GlobalDistillation(buffer=buffer), 4, bank)
+        for (buffer, initial), down in {
+            (1, False): [1, 1, 1, 1],
+            (1, True): [1, 1, 1, 1],
+            (3, False): [1, 1, 2, 2],
+            (3, True): [1, 2, 2, 2],
+        }.items():
+            snapshots, tasks = played(GlobalDistillation(buffer=buffer, buffer_initial=initial), 4, bank)
             assert [{task.nbytes for task in each} for each in tasks] == [{models * model} for models in down]
             history = snapshots[-1].server.history
             assert [record.bytes_down for record in history] == [4 * models * model for models in down]

@@ -15,7 +15,7 @@ from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.exchange import FullWeights
 from fedfuse.local import Batch, Clients, Hooks, Plain, TrainingSettings, Visit
-from fedfuse.local.label_logits import LabelLogits, class_means
+from fedfuse.local.label_logits import LabelLogits
 from fedfuse.local.loop import train
 from fedfuse.models import Mlp
 from fedfuse.runtime.batches import epoch_batches
@@ -157,22 +157,35 @@ class TestSums:
         torch.testing.assert_close(extras["logit_sums"], sums, rtol=1e-4, atol=1e-4)
         assert not extras["logit_sums"].requires_grad
 
-    def test_means_are_over_the_counts_and_nan_where_there_was_nothing(self):
+    @pytest.mark.parametrize("first", [0, 1])
+    def test_means_are_over_the_counts_and_nan_where_there_was_nothing(self, first):
         labels = torch.arange(18) % 2
-        _, hooks = trained(LabelLogits(), visit_of(labels=labels))
+        objective = LabelLogits(count_from=first)
+        _, hooks = trained(objective, visit_of(labels=labels))
         extras = hooks.extras()
-        assert extras["logit_counts"].tolist() == [19.0, 19.0, 1.0]
-        means = class_means(extras)
-        torch.testing.assert_close(means[:2], extras["logit_sums"][:2] / 19)
+        assert extras["logit_counts"].tolist() == [18.0 + first, 18.0 + first, first]
+        means = objective.class_means(extras)
+        torch.testing.assert_close(means[:2], extras["logit_sums"][:2] / (18 + first))
         assert means[2].isnan().all()
 
-    def test_they_go_on_from_visit_to_visit(self):
-        _, hooks = trained(LabelLogits(), visit_of())
+    @pytest.mark.parametrize(("first", "share"), [(0, 1.0), (1, 0.5)])
+    def test_a_label_seen_once_has_its_logits_or_half_of_them(self, first, share):
+        objective, logits = LabelLogits(count_from=first), torch.randn(2, CLASSES)
+        hooks = objective.begin(visit_of())
+        hooks.penalty(Batch(logits, torch.tensor([2, 0])), logits, logits)
+        means = objective.class_means(hooks.extras())
+        torch.testing.assert_close(means[[2, 0]], share * logits)
+        assert means[1].isnan().all()
+
+    @pytest.mark.parametrize("first", [0, 1])
+    def test_they_go_on_from_visit_to_visit(self, first):
+        objective = LabelLogits(count_from=first)
+        _, hooks = trained(objective, visit_of())
         state = hooks.state()
         kept = {name: tensor.clone() for name, tensor in state.items()}
-        _, again = trained(LabelLogits(), visit_of(state=state))
+        _, again = trained(objective, visit_of(state=state))
         torch.testing.assert_close(again.extras()["logit_sums"], 2 * kept["logit_sums"], rtol=1e-4, atol=1e-4)
-        assert torch.equal(again.extras()["logit_counts"], 2 * kept["logit_counts"] - 1)
+        assert torch.equal(again.extras()["logit_counts"], 2 * kept["logit_counts"] - first)
         assert all(torch.equal(state[name], kept[name]) for name in kept), "the old state is a value, not a place"
 
     def test_or_start_afresh(self):
@@ -300,7 +313,9 @@ def test_architectures_teach_each_other():
     torch.testing.assert_close(targets[1], memory["0"], equal_nan=True)
 
 
-@pytest.mark.parametrize("wrong", [{"coefficient": -0.1}, {"temperature": 0.0}, {"send": "all"}, {"sums": "some"}])
+@pytest.mark.parametrize(
+    "wrong", [{"coefficient": -0.1}, {"temperature": 0.0}, {"send": "all"}, {"sums": "some"}, {"count_from": 2}]
+)
 def test_ranges(wrong):
     with pytest.raises(ValidationError):
         LabelLogits(**wrong)

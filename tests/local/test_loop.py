@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -13,13 +14,23 @@ from fedfuse.core.randomness import Key
 from fedfuse.core.text import TextShape
 from fedfuse.core.weights import Weights
 from fedfuse.data import Examples, Normalisation, Transform
+from fedfuse.engines import LocalEngine
 from fedfuse.local import Hooks, TrainingSettings, Visit
 from fedfuse.local.loop import train
 from fedfuse.models import TextCnn
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.batches import epoch_batches
-from fedfuse.runtime.optimizers import Adam, Sgd
-from tests.helpers import AS_IT_IS, CPU, TinyNorm, make_bank, make_examples, make_weights
+from fedfuse.runtime.optimizers import Adam, AdamW, Sgd
+from tests.helpers import (
+    AS_IT_IS,
+    CPU,
+    Recorder,
+    TinyNorm,
+    make_bank,
+    make_examples,
+    make_federation,
+    make_weights,
+)
 
 KEY = Key(3).child("round", 1, "client", 0)
 
@@ -119,10 +130,11 @@ def test_stragglers_and_unequal_clients_end_their_own_schedule():
     training = TrainingSettings(epochs=4, fewest_epochs=1, batch_size=8, schedule="linear")
     for client, examples in enumerate((3, 17, 40, 41)):
         key = KEY.child("straggler", client)
-        steps = training.steps(examples, key)
-        batches = [epoch_batches(examples, 8, key.child(epoch)) for epoch in range(training.epochs_of(key))]
+        own = training.of(key, KEY)
+        steps = own.steps(examples)
+        batches = [epoch_batches(examples, 8, key.child(epoch)) for epoch in range(own.epochs)]
         assert steps == sum(map(len, batches))
-        rates = list(training.rates(0.4, steps))
+        rates = list(own.rates(0.4, steps))
         assert rates[0] == 0.4
         assert rates[-1] == pytest.approx(0.4 / steps)
         assert len(rates) == steps
@@ -154,6 +166,24 @@ def test_adam_is_the_hand_written_loop_bit_for_bit():
     assert Weights.of(visit.model).equals(expected)
 
 
+def test_adamw_is_the_hand_written_loop_bit_for_bit():
+    optimizer = AdamW(learning_rate=0.01, weight_decay=0.5)
+    visit = visit_of(TrainingSettings(epochs=2, batch_size=8, optimizer=optimizer))
+    expected, _ = by_hand(visit, lambda p: torch.optim.AdamW(p, lr=0.01, weight_decay=0.5, fused=True))
+    train(visit, Hooks(), AS_IT_IS, CPU)
+    assert Weights.of(visit.model).equals(expected)
+
+
+def test_adamw_without_weight_decay_is_adam_and_with_it_is_not():
+    ends = []
+    for optimizer in (Adam(), AdamW(weight_decay=0.0), AdamW(weight_decay=0.5), Adam(weight_decay=0.5)):
+        visit = visit_of(TrainingSettings(epochs=2, batch_size=8, optimizer=optimizer))
+        train(visit, Hooks(), AS_IT_IS, CPU)
+        ends.append(Weights.of(visit.model))
+    assert ends[0].equals(ends[1])
+    assert not any(one.equals(other) for one, other in ((ends[0], ends[2]), (ends[2], ends[3])))
+
+
 def test_the_model_trains_in_train_mode_whatever_it_was_in():
     training = TrainingSettings(epochs=1, batch_size=8)
     one, other = visit_of(training), visit_of(training)
@@ -163,6 +193,64 @@ def test_the_model_trains_in_train_mode_whatever_it_was_in():
         train(visit, Hooks(), AS_IT_IS, CPU)
     assert Weights.of(one.model).equals(Weights.of(other.model))
     assert not torch.equal(Weights.of(one.model).buffers, one.task.weights.buffers)
+
+
+class TestStop:
+    """A client that diverges stops, sends what it has, and says so."""
+
+    def trained(self, rate, bound, hooks=None, epochs=4):
+        settings = TrainingSettings(
+            epochs=epochs, batch_size=4, stop_above=bound, optimizer=Sgd(learning_rate=rate, momentum=0.9)
+        )
+        visit = visit_of(settings)
+        return train(visit, hooks or Hooks(), AS_IT_IS, CPU), Weights.of(visit.model)
+
+    def test_it_takes_no_step_more_than_the_first_after_which_the_mean_is_above(self):
+        losses = Listening()
+        full, _ = self.trained(30.0, None, losses)
+        bound = 20.0
+        means = [sum(part := losses.seen[step - step % 5 : step + 1]) / len(part) for step in range(20)]
+        expected = next(step for step, mean in enumerate(means) if mean > bound) + 1
+        assert 0 < expected < full.steps == 20
+        stopped, weights = self.trained(30.0, bound)
+        assert (stopped.steps, stopped.diverged) == (expected, True)
+        assert stopped.metrics == {"loss": stopped.loss, "steps": expected, "diverged": 1}
+        assert weights.flat.isfinite().all()
+
+    def test_a_loss_that_is_not_a_number_stops_it(self):
+        class Broken(Hooks):
+            def penalty(self, batch, features, logits):  # noqa: ARG002
+                return logits.sum() * math.nan
+
+        done, _ = self.trained(0.1, 1000.0, Broken())
+        assert (done.steps, done.diverged) == (1, True)
+        assert self.trained(0.1, None, Broken())[0].steps == 20
+
+    def test_a_bound_that_is_not_reached_changes_no_bit(self):
+        with_bound, without = self.trained(0.1, 1000.0), self.trained(0.1, None)
+        assert with_bound[1].equals(without[1])
+        assert with_bound[0] == without[0]
+        assert set(without[0].metrics) == {"loss", "steps"}
+
+    def test_an_update_says_so_and_the_round_goes_on(self):
+        heard = Recorder()
+        federation = make_federation(listener=heard)
+        settings = TrainingSettings(batch_size=4, stop_above=1e-6)
+        clients = replace(federation.engine.clients, training=settings)
+        snapshot = replace(federation, engine=LocalEngine(clients)).advance(federation.start())
+        told = [event["metrics"] for event in heard.of("client_finished")]
+        assert [(metrics["steps"], metrics["diverged"]) for metrics in told] == [(1, 1)] * 4
+        assert snapshot.server.history[-1].refused == ()
+
+
+class Listening(Hooks):
+    """Keeps the cross-entropy of every step."""
+
+    def __init__(self):
+        self.seen = []
+
+    def penalty(self, batch, features, logits):  # noqa: ARG002
+        self.seen.append(F.cross_entropy(logits.detach(), batch.labels).item())
 
 
 class Recording(Hooks):

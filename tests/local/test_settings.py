@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 import torch
 from pydantic import ValidationError
+from torch import nn
 
 from fedfuse.core.messages import Task
 from fedfuse.core.randomness import Key
-from fedfuse.local import Hooks, TrainingSettings, Visit
+from fedfuse.exchange import FullWeights
+from fedfuse.local import Clients, Hooks, Plain, TrainingSettings, Visit
 from fedfuse.local.loop import train
-from fedfuse.runtime.optimizers import Adam, Sgd
+from fedfuse.runtime.binary import binary_parameters
+from fedfuse.runtime.optimizers import Adam, AdamW, Sgd
 from tests.helpers import AS_IT_IS, CPU, TinyNorm, make_bank, make_examples, make_weights
 
 
@@ -21,12 +24,39 @@ def test_rate_steps_down_once_the_share_of_rounds_has_passed():
     assert rates == pytest.approx([2.0] * 3 + [0.2] * 3 + [0.1] * 4)
 
 
-def test_stragglers_train_any_number_of_epochs_in_range_by_their_key():
-    training = TrainingSettings(epochs=4, fewest_epochs=2)
-    drawn = [training.epochs_of(Key(0).child("client", c)) for c in range(60)]
-    assert set(drawn) == {2, 3, 4}
-    assert drawn == [training.epochs_of(Key(0).child("client", c)) for c in range(60)]
-    assert TrainingSettings(epochs=4).epochs_of(Key(0)) == 4
+@pytest.mark.parametrize("drawn", ["once", "every_round"])
+def test_stragglers_train_any_number_of_epochs_in_range_by_their_key(drawn):
+    training = TrainingSettings(epochs=4, fewest_epochs=2, epochs_drawn=drawn)
+
+    def epochs(client, number):
+        return training.of(Key(0).child("client", client), Key(0).child("round", number, "client", client)).epochs
+
+    table = [[epochs(client, number) for number in range(1, 9)] for client in range(60)]
+    assert table == [[epochs(client, number) for number in range(1, 9)] for client in range(60)]
+    assert {row[0] for row in table} == {2, 3, 4}
+    assert {len(set(row)) for row in table} <= ({1} if drawn == "once" else {2, 3})
+
+
+def test_without_stragglers_everybody_trains_all_epochs():
+    assert TrainingSettings(epochs=4).of(Key(0), Key(1)).epochs == 4
+
+
+@pytest.mark.parametrize(("drawn", "differ"), [("once", False), ("every_round", True)])
+def test_a_straggler_is_one_in_all_rounds_or_draws_again(drawn, differ):
+    """FedBE assigns each client its number of epochs; a new draw in every round is the former behaviour."""
+    training = TrainingSettings(epochs=9, fewest_epochs=1, batch_size=4, epochs_drawn=drawn)
+    bank, holdings = make_bank(), {client: make_examples(8, seed=client) for client in range(6)}
+    clients = Clients(holdings, AS_IT_IS, bank, Plain(), FullWeights(), None, None, training, 10, Key(5))
+    weights = make_weights(bank, "mlp", 1)
+    steps = [[clients.work(Task(n, c, "mlp", weights), {})[0].metrics["steps"] for n in (1, 2, 3)] for c in range(6)]
+    assert all(count % 2 == 0 for row in steps for count in row), "whole epochs of two batches"
+    assert any(len(set(row)) > 1 for row in steps) == differ
+    assert len({row[0] for row in steps}) > 1
+
+
+def test_a_draw_in_every_round_of_nothing_is_refused():
+    with pytest.raises(ValidationError, match="epochs_drawn is every_round, but nothing is drawn without fewest_epo"):
+        TrainingSettings(epochs=3, epochs_drawn="every_round")
 
 
 def test_more_fewest_than_epochs_is_refused():
@@ -62,7 +92,7 @@ def test_clipping_bounds_what_the_optimiser_sees(clip, expected):
     assert [float(norm) for norm in hooks.before] == pytest.approx([expected or full] * 2, rel=1e-4)
 
 
-@pytest.mark.parametrize("kind", [Sgd, Adam])
+@pytest.mark.parametrize("kind", [Sgd, Adam, AdamW])
 @pytest.mark.parametrize("decay_norms", [True, False])
 @pytest.mark.parametrize("decay_biases", [True, False])
 def test_weight_decay_can_spare_norm_layers_and_biases(kind, decay_norms, decay_biases):
@@ -81,3 +111,36 @@ def test_weight_decay_can_spare_norm_layers_and_biases(kind, decay_norms, decay_
     assert norms <= before.keys()
     assert len(biases - norms) >= 2
     assert changed == before.keys() - (set() if decay_norms else norms) - (set() if decay_biases else biases)
+
+
+NORMS = {
+    "batch": nn.BatchNorm2d(4),
+    "group": nn.GroupNorm(2, 4),
+    "layer": nn.LayerNorm(4),
+    "root mean square": nn.RMSNorm(4),
+    "instance": nn.InstanceNorm2d(4, affine=True),
+}
+
+
+@pytest.mark.parametrize("norm", NORMS.values(), ids=NORMS)
+def test_every_norm_layer_of_torch_is_one(norm):
+    """Spared by weight decay, and never of one bit."""
+    model = nn.Sequential(nn.Linear(4, 4), norm)
+    spared = AdamW(decay_norms=False).build(model).param_groups[1]["params"]
+    assert {id(p) for p in spared} == {id(p) for p in norm.parameters()} != set()
+    assert [name for name, _ in binary_parameters(model)] == ["0.weight", "0.bias"]
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.5])
+def test_adamw_is_algorithm_2_of_its_paper(decay):
+    model, random = nn.Linear(3, 2), torch.Generator().manual_seed(0)
+    optimizer = AdamW(learning_rate=0.1, weight_decay=decay).build(model)
+    expected, first, second = model.weight.detach().double(), 0.0, 0.0
+    for step in range(1, 6):
+        gradient = torch.randn(2, 3, generator=random)
+        model.weight.grad, model.bias.grad = gradient.clone(), torch.zeros(2)
+        optimizer.step()
+        first, second = 0.9 * first + 0.1 * gradient, 0.999 * second + 0.001 * gradient**2
+        slope, scale = first / (1 - 0.9**step), (second / (1 - 0.999**step)).sqrt() + 1e-8
+        expected = expected - 0.1 * (slope / scale + decay * expected)
+        assert torch.allclose(model.weight.double(), expected, atol=1e-5)

@@ -19,7 +19,7 @@ from fedfuse.runtime.evaluate import Evaluator
 from fedfuse.runtime.optimizers import Sgd
 from fedfuse.runtime.part import Setting
 from tests.helpers import AS_IT_IS, CPU, TinyNorm, make_bank, make_evaluator, make_examples, make_weights
-from tests.local.test_global_distillation import divergence, finals, near, played
+from tests.local.test_global_distillation import buffered, divergence, finals, near, played
 
 KEY = Key(3)
 VALIDATION = 20
@@ -87,21 +87,31 @@ def loss_of(bank, prototype, weights):
 
 
 class TestRounds:
-    @pytest.mark.parametrize("buffer", [2, 3, 9])
+    @pytest.mark.parametrize("initial", [False, True])
+    @pytest.mark.parametrize("buffer", [1, 2, 3, 9])
     @pytest.mark.parametrize("settings", [{}, {"clients_per_round": 1}])
-    def test_what_travels_is_the_latest_models_and_their_votes(self, buffer, settings):
+    def test_what_travels_is_the_latest_models_and_their_votes(self, buffer, settings, initial):
         bank = make_bank(norm=TinyNorm(), wide=TinyNorm(width=9))
-        snapshots, tasks = played(VotingDistillation(buffer=buffer), 5, bank, validation=VALIDATION, **settings)
+        objective = VotingDistillation(buffer=buffer, buffer_initial=initial)
+        snapshots, tasks = played(objective, 5, bank, validation=VALIDATION, **settings)
         assert all(not task.extras for task in tasks[0])
+        untrained = 0
         for number in range(2, 6):
             for task in tasks[number - 1]:
-                seen = [snapshot.server.weights[task.prototype] for snapshot in snapshots[:number]][-buffer:][::-1]
-                assert seen[0].equals(task.weights)
-                assert torch.equal(task.extras["models"], torch.stack([weights.flat for weights in seen[1:]]))
+                newest, *past = buffered(snapshots, number, task.prototype, buffer, initial)[::-1] or [None]
+                if newest is None:
+                    untrained += 1
+                    assert not task.extras
+                    continue
+                assert torch.equal(newest, task.weights.flat)
+                assert [model.tolist() for model in task.extras.get("models", ())] == [model.tolist() for model in past]
+                seen = [Weights(flat, task.weights.layout) for flat in (newest, *past)]
                 expected = votes([loss_of(bank, task.prototype, weights) for weights in seen], 0.1, 1 / buffer)
                 assert task.extras["coefficients"].tolist() == pytest.approx(expected, rel=1e-5)
+        assert bool(untrained) == (bool(settings) and not initial)
 
-    def test_every_model_is_scored_once(self, monkeypatch):
+    @pytest.mark.parametrize("initial", [False, True])
+    def test_every_model_that_teaches_is_scored_once(self, monkeypatch, initial):
         scored = []
         score = Evaluator.score
 
@@ -111,8 +121,9 @@ class TestRounds:
             return score(self, model, *options, **more)
 
         monkeypatch.setattr(Evaluator, "score", counted)
-        played(VotingDistillation(buffer=4), 5, make_bank(norm=TinyNorm()), validation=VALIDATION)
-        assert len(scored) == len(set(scored)) == 6, "the initial model and one for each round"
+        objective = VotingDistillation(buffer=4, buffer_initial=initial)
+        played(objective, 5, make_bank(norm=TinyNorm()), validation=VALIDATION)
+        assert len(scored) == len(set(scored)) == 5 + initial, "one for each round, and the initial one if it teaches"
 
     def test_a_buffer_of_one_is_fedgkd_with_a_buffer_of_one_bit_for_bit(self):
         mine, other = (
@@ -136,12 +147,15 @@ class TestRounds:
         )
         assert all(mine[prototype].equals(plain[prototype]) for prototype in plain)
 
+    @pytest.mark.parametrize("initial", [False, True])
     @pytest.mark.parametrize("buffer", [1, 3])
-    def test_bytes(self, buffer):
+    def test_bytes(self, buffer, initial):
         bank = make_bank(norm=TinyNorm())
         model = 4 * bank.layout("norm").size
-        _, tasks = played(VotingDistillation(buffer=buffer), 5, bank, validation=VALIDATION)
-        expected = [model] + [min(buffer, t) * model + 4 * min(buffer, t) for t in range(2, 6)]
+        objective = VotingDistillation(buffer=buffer, buffer_initial=initial)
+        _, tasks = played(objective, 5, bank, validation=VALIDATION)
+        teachers = [min(buffer, t if initial else t - 1) for t in range(2, 6)]
+        expected = [model] + [number * model + 4 * number for number in teachers]
         assert [{task.nbytes for task in each} for each in tasks] == [{size} for size in expected]
 
 

@@ -75,6 +75,16 @@ def groups_of(matching):
     return {frozenset(pair for g, pair in pairs if g == index) for index in range(len(matching.neurons))}
 
 
+def test_popularity_stops_counting():
+    """Of 40 clients, 10 who have a neuron and 30 who do say the same for it, and 9 say less."""
+    believed, w = prior(3), normal(1, 3)
+    vector = normal(1, 3, seed=1)
+    told = [gains(w, vector * c, torch.tensor([float(c)]), believed, 40)[0, 0] for c in (9, 10, 30)]
+    fits = [believed.fit(w, vector * c, torch.tensor([float(c)]))[0, 0] for c in (9, 10, 30)]
+    rest = [float(gain - fit) for gain, fit in zip(told, fits, strict=True)]
+    assert rest == pytest.approx([np.log(9 / 31), np.log(10 / 30), np.log(10 / 30)])
+
+
 @pytest.mark.parametrize(("sigma", "sigma0", "gamma"), [(1.0, 1.0, 7.0), (0.3, 2.0, 0.5)])
 def test_gains_are_the_printed_ones(sigma, sigma0, gamma):
     believed = prior(4, sigma, sigma0, gamma)

@@ -39,6 +39,20 @@ def test_copies_have_not_seen_any_clients_examples():
     assert not torch.equal(later[0], copies[0])
 
 
+def test_the_ensemble_is_the_one_that_the_student_imitates():
+    """With one bit, clients vote: the mean of their outputs would be another ensemble."""
+    federation, heard = federation_of(), []
+    collect = federation.engine.train
+    federation.engine.train = lambda tasks, states: (heard.append(a := list(collect(tasks, states))), a)[1]
+    record = played(federation, 1).server.history[-1]
+    logits = [update.exam["predictions"] for update, _ in heard[0]]
+    votes = sum(torch.nn.functional.one_hot(one.argmax(dim=1), CLASSES) for one in logits)
+    soft = sum(one.softmax(dim=1) for one in logits)
+    right = [float((sums.argmax(dim=1) == federation.test.examples.labels).float().mean()) for sums in (votes, soft)]
+    assert record.ensemble_accuracy == pytest.approx(right[0])
+    assert right[0] != pytest.approx(right[1]), "or this shows nothing"
+
+
 def test_without_a_student_there_is_nothing_to_digest():
     whole = {**federation_of().recipe.model_dump(mode="json"), "fuse": {"kind": "none"}}
     with pytest.raises(ValueError, match="fuse none trains none"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from fedfuse.engines import LocalEngine
 from fedfuse.methods import METHODS
 from tests.helpers import CLASSES, make_federation, make_recipe, played
 
@@ -28,3 +29,29 @@ def test_without_its_term_clients_learn_alone():
     for client in range(4):
         assert torch.equal(without[client]["exchange/model"], models["alone"][client]["exchange/model"])
         assert not torch.equal(models["fd"][client]["exchange/model"], models["alone"][client]["exchange/model"])
+
+
+def test_targets_are_the_others_mean_logits_of_the_round_before(monkeypatch):
+    """As printed: each round's means are of that round's logits, over all examples of a label and over nothing else."""
+    sent, answered = {}, {}
+    plain = LocalEngine.train
+
+    def listening(self, tasks, states):
+        for update, state in plain(self, tasks, states):
+            answered[update.round, update.client] = update.extras
+            yield update, state
+        sent.update({(task.round, task.client): task.extras for task in tasks})
+
+    monkeypatch.setattr(LocalEngine, "train", listening)
+    federation = make_federation(recipe=METHODS["fd"].recipe)
+    holdings = federation.engine.clients.holdings
+    played(federation, 3)
+    for number in (2, 3):
+        for client in range(4):
+            means = []
+            for other in set(range(4)) - {client}:
+                examples, heard = holdings[other].label_counts(CLASSES), answered[number - 1, other]
+                assert torch.equal(heard["logit_counts"], examples.float()), "one epoch of one round"
+                means.append(heard["logit_sums"] / examples.unsqueeze(1))
+            expected = torch.stack(means).nanmean(dim=0)
+            torch.testing.assert_close(sent[number, client]["label_logits"], expected, equal_nan=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 import torch
 
@@ -57,6 +59,17 @@ def test_the_target_is_the_softmax_of_weighted_logits():
     for j in range(9):
         mean = sum(scores[k, j] * logits[k][j] for k in range(3)) / scores[:, j].sum()
         torch.testing.assert_close(got[j], mean.log_softmax(0), rtol=1e-4, atol=1e-5)
+
+
+def test_sorted_public_inputs_lose_no_class():
+    """A folder of images is read class by class; each class must be distilled, and be among the negatives."""
+    federation = federation_of()
+    labels = torch.arange(INPUTS) // (INPUTS // 5)
+    source = dataclasses.replace(federation.source, labels=labels)
+    distilled = federation.recipe.exchange.public(source, federation.key, 1).labels.bincount(minlength=5)
+    assert distilled.sum() == INPUTS - NEGATIVES
+    assert distilled.min() > 0
+    assert (INPUTS // 5 - distilled).max() < NEGATIVES, "nor are they all of one class"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ def test_as_coded_differs_from_the_paper_in_exactly_these():
     printed, coded = METHODS["feddf"].recipe, METHODS["feddf-as-coded"].recipe
     assert isinstance(printed.fuse, EnsembleDistillation)
     distiller = printed.fuse.distiller.model_copy(update={"batch_size": 64, "clip_norm": 5.0})
-    fuse = printed.fuse.model_copy(update={"views": "augmented", "distiller": distiller})
+    fuse = printed.fuse.model_copy(update={"views": "augmented", "absent": "keep", "distiller": distiller})
     merge = printed.merge.model_copy(update={"weighting": "uniform"})
     assert coded == printed.model_copy(update={"merge": merge, "fuse": fuse})
 

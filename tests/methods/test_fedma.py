@@ -39,7 +39,7 @@ def test_layer_by_layer_without_training_recovers_a_permuted_network_exactly():
     memory, states = {}, {}
     for stage, link in enumerate(links):
         view = make_view(bank, {"mlp": original}, round=stage + 1, memory=memory)
-        extras = merge.brief(view, range(4))
+        extras = merge.brief(view, "mlp", range(4))
         updates = []
         for client in range(4):
             task = Task(stage + 1, client, "mlp", begun[client], extras.get(client, {}))
@@ -90,7 +90,7 @@ def test_the_model_changes_at_the_end_of_a_cycle_and_matched_layers_are_held():
     weights = [snapshot.server.weights["mlp"] for snapshot in snapshots]
     changed = [not before.equals(after) for before, after in itertools.pairwise(weights)]
     assert changed == [False, False, True] * 2
-    first = snapshots[1].server.memory["merge/mlp"]["matched/layers.1.weight"]
+    first = snapshots[1].server.memory["merge/mlp"]["joined/layers.1.weight"]
     for state in snapshots[2].clients.values():
         assert torch.equal(state["exchange/layer/layers.1.weight"], first)
     assert torch.equal(weights[3]["layers.1.weight"], first)
@@ -130,6 +130,59 @@ def test_networks_of_different_depth_wait_for_each_other():
     assert [record.clients for record in history] == [(0, 1, 2, 3), (0, 1, 2, 3), (2, 3)]
 
 
+def widths_of(snapshot):
+    return [len(snapshot.server.weights["mlp"][f"layers.{i}.weight"]) for i in (1, 3)]
+
+
+def test_layers_after_six_cycles_are_hardly_wider_than_after_one():
+    federation = make_federation(bank=make_bank(mlp=Mlp(hidden=(40, 30))), recipe=RECIPE)
+    after_one = played(federation, 3)
+    after_six = played(federation, 15, after_one)
+    assert widths_of(after_one) > [40, 30]
+    assert all(late <= 1.25 * early for early, late in zip(widths_of(after_one), widths_of(after_six), strict=True))
+
+
+def test_a_second_cycle_begins_with_networks_of_the_models_own_size():
+    """Rebuilt by hand: of every layer the rows, and of the next one the inputs, that the client's neurons became."""
+    federation = make_federation(bank=make_bank(**DEEP), recipe=RECIPE, clients=6, clients_per_round=4)
+    sent = []
+    train = federation.engine.train
+    federation.engine.train = lambda tasks, states: (sent.append(tasks), train(tasks, states))[1]
+    whole = played(federation, 3)
+    played(federation, 1, whole)
+    network, links = whole.server.weights["mlp"], chain(federation.bank.network("mlp"))
+    matched = {client: [task.extras["assignment"] for round in (1, 2) for task in sent[round] if task.client == client]
+               for client in {task.client for task in sent[0]}}  # fmt: skip
+    seen = set()
+    for task in sent[3]:
+        assert task.weights.layout == federation.bank.layout("mlp")
+        seen.add(task.client in matched)
+        if task.client not in matched:
+            continue
+        first, second = (place.long() for place in matched[task.client])
+        expected = [network[links[0].weight][first], network[links[1].weight][second][:, first]]
+        expected.append(network[links[2].weight][:, second])
+        for link, weight in zip(links, expected, strict=True):
+            assert torch.equal(task.weights[link.weight], weight)
+        assert torch.equal(task.weights[links[0].bias], network[links[0].bias][first])
+    assert seen == {True, False}, "clients with and without a place in the last cycle"
+
+
+def test_a_broken_cycle_leaves_nothing_behind_that_the_next_one_stumbles_over():
+    """The second cycle is lost after its first layer, and others take part in the third."""
+
+    def bend(pairs):
+        return [(u, s) for u, s in pairs if u.round != 5]
+
+    federation = make_federation(bank=make_bank(**DEEP), recipe=RECIPE, bend=bend, clients=12, clients_per_round=3)
+    after_one = played(federation, 3)
+    after_two = played(federation, 3, after_one)
+    assert after_two.server.weights["mlp"].equals(after_one.server.weights["mlp"])
+    history = played(federation, 3, after_two).server.history
+    assert [len(record.clients) for record in history] == [3, 3, 3, 3, 3, 0, 3, 3, 3]
+    assert all(record.refused == () for record in history[6:])
+
+
 def test_gradients_are_given_back():
     federation = make_federation(bank=make_bank(**DEEP), recipe=RECIPE)
     played(federation, 2)
@@ -143,6 +196,13 @@ def test_gradients_are_given_back():
         ({"merge": {"kind": "mean"}}, "only merge matched can join"),
         ({"local": {"kind": "control_variates"}}, "needs weights that travel"),
         ({"fuse": {"kind": "ensemble_distillation"}}, "needs clients' weights"),
+        (
+            {
+                "exchange": {"kind": "weights"},
+                "fuse": {"kind": "ensemble_distillation", "teachers": [{"kind": "gaussian", "form": "as_coded"}]},
+            },
+            "use form as_printed",
+        ),
     ],
 )
 def test_refusals(parts, reason):

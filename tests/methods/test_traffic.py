@@ -39,9 +39,9 @@ TRAFFIC = {
     "1-ensemble": PLAIN,
     "true-labels": PLAIN,
     "scaffold": [(WEIGHTS + 4 * P, WEIGHTS + 4 * P)] * 3,
-    "fedgkd": [(WEIGHTS, WEIGHTS), (2 * WEIGHTS, WEIGHTS), (2 * WEIGHTS, WEIGHTS)],
-    "fedgkd-plus": [(WEIGHTS, WEIGHTS), (2 * WEIGHTS, WEIGHTS), (2 * WEIGHTS, WEIGHTS)],
-    "fedgkd-vote": [(WEIGHTS, WEIGHTS), (2 * WEIGHTS + 4 * 2, WEIGHTS), (3 * WEIGHTS + 4 * 3, WEIGHTS)],
+    "fedgkd": [(WEIGHTS, WEIGHTS), (WEIGHTS, WEIGHTS), (2 * WEIGHTS, WEIGHTS)],
+    "fedgkd-plus": [(WEIGHTS, WEIGHTS), (WEIGHTS, WEIGHTS), (2 * WEIGHTS, WEIGHTS)],
+    "fedgkd-vote": [(WEIGHTS, WEIGHTS), (WEIGHTS + 4, WEIGHTS), (2 * WEIGHTS + 4 * 2, WEIGHTS)],
     "feddistill-plus": [(WEIGHTS, WEIGHTS + 4 * (K * K + K))] + [(WEIGHTS + 4 * K * K, WEIGHTS + 4 * (K * K + K))] * 2,
     "feddistill-plus-as-coded": [(WEIGHTS, WEIGHTS + 4 * (K * K + K))]
     + [(WEIGHTS + 4 * K * K, WEIGHTS + 4 * (K * K + K))] * 2,

@@ -97,6 +97,8 @@ class RunProgress:
                 self.console.print(line, highlight=False, soft_wrap=True)
         elif event["event"] == "update_refused":
             self.console.print(f"[yellow]client {event['client']} was refused: {event['reason']}[/]", highlight=False)
+        elif event["event"] == "model_diverged":
+            self.console.print(f"[yellow]model {event['prototype']} diverged: {event['reason']}[/]", highlight=False)
         elif event["event"] in ("client_retried", "work_retried"):
             what = event["what"] if "what" in event else f"client {event['client']}"
             self.console.print(f"[yellow]{what} was retried: {event['reason']}[/]", highlight=False)

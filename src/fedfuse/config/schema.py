@@ -61,6 +61,16 @@ class ExperimentConfig(Settings):
                 raise ValueError(f"models: '{name}' may only have letters, digits, '-' and '_': it names a file")
         return self
 
+    @model_validator(mode="after")
+    def _fresh_inputs_are_not_asked_for_again(self) -> Self:
+        for part in self.recipe.parts:
+            if self.source.is_fresh and part.needs_source and not part.takes_fresh_inputs:
+                raise ValueError(
+                    f"source.fresh gives every step of a distillation inputs of its own, but method {self.method.name} "
+                    "reads the same ones again; remove it"
+                )
+        return self
+
     @property
     def recipe(self) -> Recipe:
         return self.method
@@ -117,9 +127,14 @@ CHOOSERS = ("kind", "arch", "name")
 """Keys that say what the other keys beside them mean."""
 
 
+ALTERNATIVES = {"steps": "epochs", "epochs": "steps"}
+"""Keys that say the same thing in two ways: whoever gives one of them takes the other away."""
+
+
 def overlay(base: Raw, changes: Mapping[str, Any]) -> Raw:
     """``base`` with ``changes`` on top; a part of another kind (arch, name) replaces the whole part."""
-    result = dict(base)
+    replaced = {ALTERNATIVES[key] for key, value in changes.items() if key in ALTERNATIVES and value is not None}
+    result = {key: None if key in replaced else value for key, value in base.items()}
     for key, value in changes.items():
         old = result.get(key)
         if isinstance(old, dict) and isinstance(value, Mapping) and _is_same_choice(old, value):

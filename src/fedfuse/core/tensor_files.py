@@ -12,13 +12,12 @@ from safetensors.torch import save
 from torch import Tensor
 
 from fedfuse.core.files import write_bytes
+from fedfuse.core.plain_json import dumps
 
 
 def write_safetensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
     """One metadata key only: the file's bytes must not depend on a hash map's order."""
-    write_bytes(
-        path, save({name: t.contiguous().clone() for name, t in tensors.items()}, {"fedfuse": json.dumps(about)})
-    )
+    write_bytes(path, save({name: t.contiguous().clone() for name, t in tensors.items()}, {"fedfuse": dumps(about)}))
 
 
 def read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

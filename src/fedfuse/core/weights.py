@@ -155,6 +155,9 @@ class Weights(Mapping[str, Tensor]):
         """Bit for bit."""
         return self.layout == other.layout and torch.equal(self.flat, other.flat)
 
+    def is_finite(self) -> bool:
+        return bool(self.flat.isfinite().all())
+
     def sha256(self) -> str:
         return sha256_of(self.flat)
 

@@ -112,8 +112,8 @@ class DataSettings(Settings):
 
     @field_validator("augment")
     @classmethod
-    def _no_repetition(cls, augment: tuple[str, ...]) -> tuple[str, ...]:
-        if len(set(augment)) < len(augment):
+    def _no_repetition(cls, augment: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if augment is not None and len(set(augment)) < len(augment):
             raise ValueError(f"{list(augment)} names one augmentation twice; name each once")
         return augment
 

@@ -128,9 +128,9 @@ class Exchange(MethodPart):
         """The server: what this round's tasks carry beside weights, by client; ``chosen`` gives their prototypes."""
         return {}
 
-    def due(self, view: ServerView, task: Task) -> Layout:
+    def due(self, view: ServerView, task: Task) -> Layout:  # noqa: ARG002
         """The server: the layout of the weights that the answer to this task must bring."""
-        return view.weights[task.prototype].layout if self.sends_full_weights else NOTHING.layout
+        return task.weights.layout if self.sends_full_weights else NOTHING.layout
 
     def reply(self, view: ServerView, task: Task) -> Shapes:  # noqa: ARG002
         """The server: what the answer to this task must bring beside weights; anything else is refused."""

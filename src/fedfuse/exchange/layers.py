@@ -2,7 +2,7 @@
 
 A network of L weight layers takes L rounds, with the same clients in all of them. In the round of layer l a client
 
-    l = 0   receives the whole model
+    l = 0   receives a whole model of the architecture's own widths, as merge ``matched`` makes it for this client
     l > 0   receives layer l - 1 as the server matched it, and where its own neurons are in it; installs the layer,
             brings its layer l into that order (zeros for neurons that it had not), holds layers 0 .. l - 1 still
     then    trains what is not held, sends layer l, and keeps its other layers for the next round
@@ -41,10 +41,10 @@ class LayerByLayer(Exchange):
     carries: ClassVar[Carries] = "layer"
 
     def cohort(self, number: int, bank: ModelBank) -> int:
-        return number - _stage(number, bank)
+        return number - stage_of(number, bank)
 
     def invited(self, view: ServerView, chosen: Mapping[int, str]) -> Mapping[int, str]:
-        stage = _stage(view.round, view.bank)
+        stage = stage_of(view.round, view.bank)
         if stage == 0:
             return chosen
         lately = int(view.memory.get(LATELY, torch.tensor(0))) == view.round - 1
@@ -52,10 +52,10 @@ class LayerByLayer(Exchange):
         return {c: p for c, p in chosen.items() if c in present and stage < len(_links(view.bank, p))}
 
     def sends_weights(self, view: ServerView, client: int) -> bool:  # noqa: ARG002
-        return _stage(view.round, view.bank) == 0
+        return stage_of(view.round, view.bank) == 0
 
     def begin(self, task: Task, state: Tensors, bank: ModelBank) -> Weights:
-        stage, links = _stage(task.round, bank), _links(bank, task.prototype)
+        stage, links = stage_of(task.round, bank), _links(bank, task.prototype)
         if stage == 0:
             return task.weights
         tensors = {name.removeprefix(OWN): tensor for name, tensor in state.items() if name.startswith(OWN)}
@@ -69,7 +69,7 @@ class LayerByLayer(Exchange):
     @contextmanager
     def training(self, party: Party) -> Iterator[None]:
         """Hold the layers that were matched."""
-        held = _links(party.bank, party.task.prototype)[: _stage(party.task.round, party.bank)]
+        held = _links(party.bank, party.task.prototype)[: stage_of(party.task.round, party.bank)]
         layers = [party.model.get_submodule(link.name) for link in held]
         try:
             for layer in layers:
@@ -80,39 +80,35 @@ class LayerByLayer(Exchange):
                 layer.requires_grad_(True)
 
     def answer(self, trained: Trained) -> Answer:
-        stage, links = _stage(trained.task.round, trained.bank), _links(trained.bank, trained.task.prototype)
-        layer = _weights(trained.weights, _names(links[stage]))
+        stage, links = stage_of(trained.task.round, trained.bank), _links(trained.bank, trained.task.prototype)
+        layer = _weights(trained.weights, links[stage].names)
         if stage < len(links) - 1:
             return Answer(layer, state={f"{OWN}{name}": tensor.clone() for name, tensor in trained.weights.items()})
         return Answer(layer, {COUNTS: trained.examples.label_counts(trained.bank.classes)})
 
     def due(self, view: ServerView, task: Task) -> Layout:
-        stage, links = _stage(view.round, view.bank), _links(view.bank, task.prototype)
-        shapes, link = dict(view.weights[task.prototype].layout.parameters), links[stage]
+        stage, links = stage_of(view.round, view.bank), _links(view.bank, task.prototype)
+        shapes, link = dict(view.bank.layout(task.prototype).parameters), links[stage]
         if stage > 0:
             rows, _, *kernel = shapes[link.weight]
             shapes[link.weight] = (rows, link.block * len(task.extras[f"{LATEST}{links[stage - 1].weight}"]), *kernel)
-        return Layout(tuple((name, shapes[name]) for name in _names(link)), ())
+        return Layout(tuple((name, shapes[name]) for name in link.names), ())
 
     def reply(self, view: ServerView, task: Task) -> Shapes:
-        is_last = _stage(view.round, view.bank) == len(_links(view.bank, task.prototype)) - 1
+        is_last = stage_of(view.round, view.bank) == len(_links(view.bank, task.prototype)) - 1
         return {COUNTS: (view.bank.classes,)} if is_last else {}
 
     def debrief(self, view: ServerView, updates: Sequence[Update]) -> Tensors:
         return {ANSWERED: torch.tensor([update.client for update in updates]), LATELY: torch.tensor(view.round)}
 
 
-def _stage(number: int, bank: ModelBank) -> int:
+def stage_of(number: int, bank: ModelBank) -> int:
     """Which layer round ``number`` is about; networks with fewer layers wait for the others."""
     return (number - 1) % max(len(_links(bank, prototype)) for prototype in bank.prototypes)
 
 
 def _links(bank: ModelBank, prototype: str) -> tuple[Link, ...]:
     return chain(bank.network(prototype))
-
-
-def _names(link: Link) -> list[str]:
-    return [link.weight] if link.bias is None else [link.weight, link.bias]
 
 
 def _weights(tensors: Mapping[str, torch.Tensor], names: Sequence[str]) -> Weights:

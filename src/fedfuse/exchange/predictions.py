@@ -63,7 +63,7 @@ class Predictions(KeptModel, ScoredExchange):
         return self.digest is not None and self.digest.of == "student"
 
     def public(self, source: Source, common: Key, number: int) -> Source:
-        whole = self.weighting.scored(source)
+        whole = self.weighting.scored(source, common)
         return whole if self.inputs is None else whole.part(self._rows(len(whole), common, number))
 
     def study(self, party: Party) -> bool:
@@ -110,13 +110,13 @@ class Predictions(KeptModel, ScoredExchange):
     def combine(self, view: ServerView, updates: Sequence[Update]) -> Answers:
         assert view.source is not None, "checked before round 1"
         if self.inputs is not None and self.weighting.per_input:
-            rows = self._rows(len(self.weighting.scored(view.source)), view.common, view.round)
+            rows = self._rows(len(self.weighting.scored(view.source, view.common)), view.common, view.round)
             names = self.weighting.reply(0, 0)
             updates = [replace(u, extras={**u.extras, **{n: u.extras[n][rows] for n in names}}) for u in updates]
         return self._together(updates)
 
     def combine_exams(self, updates: Sequence[Update]) -> Answers:
-        outputs = [self._output(update.exam[PREDICTIONS]) for update in updates]
+        outputs = [self._heard(self._output(update.exam[PREDICTIONS])) for update in updates]
         pairs = zip(updates, outputs, strict=True)
         return self._together([replace(u, extras={**u.extras, **u.exam, PREDICTIONS: o}) for u, o in pairs])
 
@@ -139,6 +139,10 @@ class Predictions(KeptModel, ScoredExchange):
 
     def _output(self, logits: Tensor) -> Tensor:
         return logits.softmax(dim=1) if self.output == "probabilities" else logits
+
+    def _heard(self, outputs: Tensor) -> Tensor:
+        """What would arrive of a client's outputs: on test inputs, students imitate the same few bits."""
+        return outputs if self.bits_up is None else unpack(pack(outputs, self.bits_up), self.bits_up, *outputs.shape)
 
     def _together(self, updates: Sequence[Update]) -> Answers:
         """Summed in client order."""

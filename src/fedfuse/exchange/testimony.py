@@ -42,8 +42,9 @@ class ScoredExchange(Exchange):
 
     def reply(self, view: ServerView, task: Task) -> Shapes:
         assert view.source is not None, "checked before round 1"
-        asked = TESTIMONY in task.asks
-        return self.weighting.reply(len(self.weighting.scored(view.source)), view.bank.classes) if asked else {}
+        if TESTIMONY not in task.asks:
+            return {}
+        return self.weighting.reply(len(self.weighting.scored(view.source, view.common)), view.bank.classes)
 
     def open(self, view: ServerView, update: Update) -> Update:
         """The update with the client's testimony, new or remembered."""
@@ -66,7 +67,7 @@ class ScoredExchange(Exchange):
         assert party.source is not None, "checked before round 1"
         if TESTIMONY not in party.task.asks:
             return {}
-        return self.weighting.testify(learnt, party, self.weighting.scored(party.source))
+        return self.weighting.testify(learnt, party, self.weighting.scored(party.source, party.common))
 
 
 def keep(learnt: Tensors) -> Tensors:

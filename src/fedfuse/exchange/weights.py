@@ -40,7 +40,7 @@ class ScoredWeights(ScoredExchange):
         return Answer(trained.weights, self.testimony(learnt, trained), keep(learnt))
 
     def public(self, source: Source, common: Key, number: int) -> Source:  # noqa: ARG002
-        return self.weighting.scored(source)
+        return self.weighting.scored(source, common)
 
     def shares(self, view: ServerView, updates: Sequence[Update]) -> Sequence[Tensor]:  # noqa: ARG002
         return self.weighting.weights(updates)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from fedfuse.core.files import write_text
+from fedfuse.core.plain_json import dumps
 
 Event = Mapping[str, Any]
 Listener = Callable[[Event], None]
@@ -29,7 +30,7 @@ class EventLog:
         entry = {"event": event, "time": round(time.time(), 3), **fields}
         if self.path is not None:
             self._file = self._file or self.path.open("a", encoding="utf-8")
-            self._file.write(json.dumps(entry) + "\n")
+            self._file.write(dumps(entry) + "\n")
             self._file.flush()  # a killed process loses nothing that was logged
         self._tell(entry)
 
@@ -66,5 +67,5 @@ def forget_after(path: Path, finished_round: int) -> None:
     for entry in read_events(path):
         if entry.get("round", 0) > finished_round or entry["event"] == "run_finished":
             break
-        kept.append(json.dumps(entry) + "\n")
+        kept.append(dumps(entry) + "\n")
     write_text(path, "".join(kept))

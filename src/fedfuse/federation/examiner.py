@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from fedfuse.core.messages import EXAM, Update
+from fedfuse.core.plain_json import finite
 from fedfuse.core.weights import Weights
 from fedfuse.exchange.base import PREDICTIONS
 from fedfuse.federation.recipe import Recipe
@@ -50,8 +51,10 @@ class Examiner:
         if not self.recipe.has_server_model:
             return _mean_of([self._own_score(update) for update in own if update.exam])
         after = self._score(name, weights)
-        before = after if merged is None or merged.equals(weights) else self._score(name, merged)
-        return PrototypeRecord(after.accuracy, after.loss, before.accuracy, report)
+        before = None
+        if merged is not None and self.recipe.fuse.makes_students:
+            before = after if merged.equals(weights) else self._score(name, merged)
+        return PrototypeRecord(after.accuracy, finite(after.loss), before.accuracy if before else None, report)
 
     def clients(self, updates: Sequence[Update]) -> dict[int, float]:
         """Accuracy of the own models of clients that were asked."""
@@ -79,5 +82,4 @@ class Examiner:
 def _mean_of(scores: Sequence[Score]) -> PrototypeRecord:
     if not scores:
         return PrototypeRecord()
-    accuracy = fmean(score.accuracy for score in scores)
-    return PrototypeRecord(accuracy, fmean(score.loss for score in scores), accuracy)
+    return PrototypeRecord(fmean(score.accuracy for score in scores), finite(fmean(score.loss for score in scores)))

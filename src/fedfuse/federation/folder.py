@@ -14,6 +14,7 @@ from typing import Any
 
 from fedfuse.core.errors import RunFolderError
 from fedfuse.core.files import write_text
+from fedfuse.core.plain_json import dumps
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class RunFolder:
         return json.loads(self.summary.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
-        write_text(self.summary, json.dumps(summary, indent=2) + "\n")
+        write_text(self.summary, dumps(summary, indent=2) + "\n")
 
     def clear(self) -> None:
         """Remove a run, and nothing that is not a run's."""

@@ -34,7 +34,7 @@ def fault(update: Update, task: Task, due: Due) -> str | None:
         return "names or shapes of its weights differ from the prototype's"
     if update.weights.flat.dtype != torch.float32:
         return f"weights are {update.weights.flat.dtype}, expected torch.float32"
-    if not bool(update.weights.flat.isfinite().all()):
+    if not update.weights.is_finite():
         return "weights are not finite"
     if not 1 <= update.examples <= MOST_EXAMPLES:
         return f"claims {update.examples} examples"

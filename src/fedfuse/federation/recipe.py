@@ -54,8 +54,13 @@ class Recipe(Settings):
             )
         if self.local.remembers_weights:
             raise ValueError(
-                f"merge {self.merge.kind} changes the widths of layers, but local {self.local.kind} remembers weights "
-                "or features of the widths before; use another merge or another local objective"
+                f"merge {self.merge.kind} changes the neurons of layers, but local {self.local.kind} remembers weights "
+                "or features of the neurons before; use another merge or another local objective"
+            )
+        if self.fuse.compares_widths:
+            raise ValueError(
+                f"merge {self.merge.kind} changes the widths of layers, but fuse.teachers gaussian as_coded compares "
+                "clients' weights with the server's; use form as_printed"
             )
 
     @property

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from fedfuse.core.messages import EXAM, Task, Tensors, Update
+from fedfuse.core.plain_json import finite
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import NOTHING, Weights
 from fedfuse.federation.engine import Engine
@@ -157,14 +158,15 @@ class _Round:
         parts = [exchange.brief(view, prototype_of), self.recipe.local.brief(self.view("local"), prototype_of)]
         for prototype in federation.bank.prototypes:
             own = [client for client, name in prototype_of.items() if name == prototype]
-            parts.append(self.recipe.merge.brief(self.view(f"merge/{prototype}"), own))
+            parts.append(self.recipe.merge.brief(self.view(f"merge/{prototype}"), prototype, own))
         extras = {c: {name: t for part in parts for name, t in part.get(c, {}).items()} for c in chosen}
         return [self.task(client, prototype, extras[client]) for client, prototype in prototype_of.items()]
 
     def task(self, client: int, prototype: str, extras: Tensors) -> Task:
         """One client's task; without weights for a client that goes on with its own."""
-        exchange, view = self.recipe.exchange, self.wire
-        weights = view.weights[prototype] if exchange.sends_weights(view, client) else NOTHING
+        exchange, view, weights = self.recipe.exchange, self.wire, NOTHING
+        if exchange.sends_weights(view, client):
+            weights = self.recipe.merge.offer(self.view(f"merge/{prototype}"), prototype, client)
         asks = exchange.asks(view, client) + self.examiner.asks
         return Task(self.number, client, prototype, weights, extras, asks)
 
@@ -225,10 +227,18 @@ class _Round:
             if own:
                 part = f"merge/{prototype}"
                 merged = self.recipe.merge.merge(self.view(part), prototype, own)
+                if not merged.weights.is_finite():
+                    self.diverged(prototype, "the merge", kept="last round's weights")
+                    continue
                 self.remember(part, merged.memory)
                 policy = self.federation.settings.batch_norm
                 results[prototype] = settle(policy, self.view(part), prototype, merged.weights, own)
         return results
+
+    def diverged(self, prototype: str, where: str, kept: str) -> None:
+        """Weights that are not finite go no further, and the log says what is kept in their place."""
+        reason = f"weights were not finite after {where}; kept: {kept}"
+        self.federation.log.emit("model_diverged", round=self.number, prototype=prototype, reason=reason)
 
     def heard(self, teachers: Sequence[Update]) -> ServerView:
         """What the exchange sees, with what the teachers said and how much they count."""
@@ -246,7 +256,18 @@ class _Round:
         view = replace(self.view("fuse"), source=source, answers=heard.answers, shares=heard.shares)
         fused = self.recipe.fuse.fuse(view, merged, teachers)
         self.remember("fuse", fused.memory)
-        return fused
+        return replace(fused, weights={p: self.sound(p, fused, merged) for p in fused.weights})
+
+    def sound(self, prototype: str, fused: Fused, merged: Mapping[str, Weights]) -> Weights:
+        """A student that is finite; else what there was before it was taught."""
+        weights, at = fused.weights[prototype], fused.report.get(prototype, {}).get("diverged_at")
+        where = "the fusion" if at is None else f"step {at} of the distillation"
+        if not weights.is_finite():
+            self.diverged(prototype, where, kept="merged weights" if prototype in merged else "last round's weights")
+            return merged.get(prototype, self.before.server.weights[prototype])
+        if at is not None:
+            self.diverged(prototype, where, kept="an earlier student")
+        return weights
 
     def record(
         self,
@@ -268,7 +289,7 @@ class _Round:
             screened=tuple(sorted(screened.reasons)),
             bytes_up=self.bytes_up,
             bytes_down=0 if self.recipe.exchange.pools_data else sum(task.nbytes for task in tasks),
-            training_loss=fmean(losses) if losses else None,
+            training_loss=finite(fmean(losses)) if losses else None,
             ensemble_accuracy=examiner.ensemble(self.view("fuse"), merged, screened.teachers),
             client_accuracy=examiner.clients(updates),
             prototypes={

@@ -93,3 +93,5 @@ def _tell(event: Mapping[str, Any]) -> None:
         logger.info("fedfuse: round %s, refused %s, accuracy %s", event["round"], event["refused"], accuracy)
     elif event["event"] == "update_refused":
         logger.warning("fedfuse: client %s refused: %s", event["client"], event["reason"])
+    elif event["event"] == "model_diverged":
+        logger.warning("fedfuse: model %s diverged: %s", event["prototype"], event["reason"])

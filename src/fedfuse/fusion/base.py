@@ -32,15 +32,26 @@ class Fuse(MethodPart):
     needs_source: ClassVar[bool] = True
     reads: ClassVar[Reads] = "weights"
     """What it needs of the clients."""
+    makes_students: ClassVar[bool] = True
+    """Whether it trains models, so that there is a before and an after."""
 
     @property
     def reads_testimony(self) -> bool:
         """Whether clients' own words decide how much they count as teachers."""
         return False
 
+    @property
+    def compares_widths(self) -> bool:
+        """Whether it subtracts what the server had from what clients sent, which then must be of the same widths."""
+        return False
+
+    def trains_without_clients(self, prototype: str) -> bool:  # noqa: ARG002
+        """Whether a model that no client runs learns from those that others run."""
+        return False
+
     @abstractmethod
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:
-        """One student for each prototype in ``merged``, taught by all teachers of all prototypes."""
+        """Students, taught by all teachers of all prototypes; ``merged`` has the prototypes that clients ran."""
 
     @abstractmethod
     def ensemble(

@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Literal
+from typing import Any, Literal, Self
 
 import torch
 import torch.nn.functional as F
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
+from fedfuse.core.errors import ConfigError
 from fedfuse.core.part import Settings
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
@@ -25,19 +26,25 @@ from fedfuse.runtime.batches import endless_batches, slices
 from fedfuse.runtime.evaluate import Evaluator
 from fedfuse.runtime.hands import Progress
 from fedfuse.runtime.optimizers import Adam, AnyOptimizer
+from fedfuse.runtime.part import Setting
 from fedfuse.runtime.source import Source
 from fedfuse.runtime.view import ServerView
+
+STEPS = 10_000
+"""FedDF's printed number."""
 
 
 class Distiller(Settings):
     """How a student is trained on the server; the defaults are FedDF's printed ones."""
 
-    steps: int = Field(10_000, ge=0, description="most optimiser steps per round; 0 leaves the merged weights")
+    steps: int | None = Field(
+        None, ge=0, description="most optimiser steps per round, 10000 unless epochs are given; 0: the merged weights"
+    )
     epochs: int | None = Field(None, ge=1, description="passes over the source instead of a number of steps; FedBE: 20")
     batch_size: int = Field(128, ge=2)
     optimizer: AnyOptimizer = Field(default_factory=Adam)
     schedule: Literal["cosine", "constant"] = Field(
-        "cosine", description="cosine: to zero over the whole step budget. With swa, its cycles decide instead"
+        "cosine", description="cosine: to zero over the whole step budget. With swa, the rate its cycles start from"
     )
     loss: Literal["kl", "kl_elementwise", "mse", "hard"] = Field(
         "kl",
@@ -48,21 +55,57 @@ class Distiller(Settings):
     clip_norm: float | None = Field(None, gt=0, description="bound on the gradient norm; FedDF's code used 5")
     keep: Literal["best", "last"] = Field("best", description="best on the validation split, or last")
     evaluate_every: int = Field(100, ge=1, description="steps between looks at the validation split")
-    patience: int = Field(1000, ge=1, description="stop after this many steps without a better validation accuracy")
+    patience: int = Field(
+        1000, ge=1, description="stop after so many steps without a better validation accuracy, if the best is kept"
+    )
     keep_start: bool = Field(False, description="let the un-distilled start win if validation prefers it")
-    swa: Swa | None = Field(None, description="return the average of collected students instead of one of them")
+    swa: Swa | None = Field(
+        None, description="return the average of collected students instead of one of them; needs keep last"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _ten_thousand_steps(cls, value: Any) -> Any:
+        if isinstance(value, dict) and "steps" not in value and value.get("epochs") is None:
+            return {**value, "steps": STEPS}
+        return value
+
+    @model_validator(mode="after")
+    def _every_key_does_something(self) -> Self:
+        if (self.steps is None) == (self.epochs is None):
+            raise ValueError("steps and epochs both say how long to distil; give one of them and leave the other null")
+        if self.keep == "best" and self.swa is not None:
+            raise ValueError("swa averages students, so that none is chosen by validation; set keep to last")
+        if self.keep == "last" and self.keep_start:
+            raise ValueError("keep_start lets validation choose the start, but keep is last; set keep to best")
+        return self
+
+    def check(self, setting: Setting, address: str) -> None:
+        """Raise a ConfigError if something here would have no effect on a source of this size."""
+        if self.swa is None or setting.inputs is None:
+            return
+        steps = self.budget(setting.inputs)
+        if self.swa.collections(steps) == 0:
+            raise ConfigError(
+                f"{address}.swa would collect no student: {setting.inputs} inputs make {steps} steps, and it collects "
+                f"every {self.swa.cycle} steps after step {self.swa.collect_after}; lower {address}.swa.collect_after "
+                f"or {address}.batch_size, or set {address}.swa to null"
+            )
 
     def budget(self, inputs: int) -> int:
         """Steps planned for a source of this size."""
-        return self.steps if self.epochs is None else self.epochs * len(slices(inputs, self.batch_size))
+        if self.epochs is not None:
+            return self.epochs * len(slices(inputs, self.batch_size))
+        assert self.steps is not None, "one of both is given"
+        return self.steps
 
     def distil(self, student: Classifier, lessons: Sequence[Lesson], school: School) -> Distilled:
         """Train the student through the lessons, and leave in it the weights to keep."""
         optimizer = self.optimizer.build(student)
-        judge = school.validation if self.keep == "best" and self.swa is None else None
+        judge = school.validation if self.keep == "best" else None
         best = _Best(student, judge, consider_now=self.keep_start)
         average = RunningAverage(student)
-        taken = 0
+        taken, diverged_at = 0, None
         student.train()
         with school.key.child("dropout").default_generator():
             for lesson in lessons:
@@ -79,19 +122,21 @@ class Distiller(Settings):
                     average.collect()
                 if taken % self.evaluate_every == 0 or taken == len(lessons):
                     school.progress("distil", taken, len(lessons))
+                    if not Weights.of(student).is_finite():
+                        diverged_at = taken  # no step leads back from there
+                        break
                     best.consider(taken)
                     if taken - best.step >= self.patience:
                         break
         best.restore()
         average.install(school.source)
-        return Distilled(taken, best.step, best.accuracy)
+        collected = None if self.swa is None else average.count
+        return Distilled(taken, best.step, best.accuracy, diverged_at, collected)
 
     def _rate(self, step: int, budget: int) -> float:
-        fraction = 1.0
-        if self.swa is not None:
-            fraction = self.swa.rate_fraction(step)
-        elif self.schedule == "cosine":
-            fraction = 0.5 * (1 + math.cos(math.pi * step / budget))
+        fraction = 1.0 if self.swa is None else self.swa.rate_fraction(step)
+        if self.schedule == "cosine":
+            fraction *= 0.5 * (1 + math.cos(math.pi * step / budget))
         return self.optimizer.learning_rate * fraction
 
 
@@ -111,17 +156,17 @@ class School:
 
 @dataclass(frozen=True)
 class Distilled:
-    """Steps taken, the step whose student was kept, and its validation accuracy if there was a validation split."""
+    """Steps taken, the step whose student was kept, its validation accuracy if there was a validation split, the step
+    at which the student was found to have left the finite numbers, and how many students SWA averaged."""
 
     steps: int
     best_step: int
     validation_accuracy: float | None
+    diverged_at: int | None = None
+    collected: int | None = None
 
     def report(self) -> dict[str, float]:
-        report: dict[str, float] = {"steps": self.steps, "best_step": self.best_step}
-        if self.validation_accuracy is not None:
-            report["validation_accuracy"] = self.validation_accuracy
-        return report
+        return {name: value for name, value in vars(self).items() if value is not None}
 
 
 def teach(view: ServerView, distiller: Distiller, begin: Mapping[str, Weights], lessons: Sequence[Lesson]) -> Fused:
@@ -180,9 +225,9 @@ class _Best:
         if self.validation is None:
             self.step = step
             return
-        accuracy = self.validation.score(self.student).accuracy
-        if self.accuracy is None or accuracy > self.accuracy:
-            self.step, self.accuracy, self.weights = step, accuracy, Weights.of(self.student)
+        score = self.validation.score(self.student)
+        if math.isfinite(score.loss) and (self.accuracy is None or score.accuracy > self.accuracy):
+            self.step, self.accuracy, self.weights = step, score.accuracy, Weights.of(self.student)
 
     def restore(self) -> None:
         if self.weights is not None:

@@ -35,6 +35,10 @@ class EnsembleFuse(Fuse):
     def reads_testimony(self) -> bool:
         return self.weighting == "testimony"
 
+    @property
+    def compares_widths(self) -> bool:
+        return any(member.compares_widths for member in self.teachers)
+
     def check(self, setting: Setting) -> None:
         if self.weighting == "validation" and not setting.has_validation:
             raise ConfigError(
@@ -58,6 +62,7 @@ class EnsembleOnly(EnsembleFuse):
 
     kind: Literal["ensemble_only"] = "ensemble_only"
     needs_source: ClassVar[bool] = False
+    makes_students: ClassVar[bool] = False
     target: Target = "mean_probabilities"
 
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:  # noqa: ARG002

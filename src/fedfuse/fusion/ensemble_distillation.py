@@ -1,7 +1,7 @@
 """Ensemble distillation: source -> teachers -> predictions -> target -> student -> smooth.
 
-The fusion of FedDF (Lin et al., 2020), Algorithms 1 and 3. For every prototype P with clients in this round, starting
-from x_{t,0} = the average of P's own clients:
+The fusion of FedDF (Lin et al., 2020), Algorithms 1 and 3. For every prototype P, starting from x_{t,0} = the average
+of P's own clients, or P's last weights if no client of the round runs it:
 
     x_{t,j} = x_{t,j-1} - eta  d/dx KL( sigma( (1/|S_t|) sum_{k in S_t} f(xhat_k, d) ),  sigma( f(x_{t,j-1}, d) ) )
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 import torch
 from pydantic import Field, model_validator
@@ -26,20 +26,20 @@ from fedfuse.core.weights import Weights
 from fedfuse.fusion.base import Fused
 from fedfuse.fusion.distiller import Distiller, Lesson, remembered, teach
 from fedfuse.fusion.ensemble import EnsembleFuse
+from fedfuse.fusion.students import StudentFuse
 from fedfuse.fusion.teachers import Ensemble
 from fedfuse.runtime.batches import endless_batches
+from fedfuse.runtime.part import Setting
 from fedfuse.runtime.source import Source
 from fedfuse.runtime.view import ServerView
 
 
-class EnsembleDistillation(EnsembleFuse):
+class EnsembleDistillation(EnsembleFuse, StudentFuse):
     """Distil the ensemble of client models into one student per prototype."""
 
     kind: Literal["ensemble_distillation"] = "ensemble_distillation"
+    takes_fresh_inputs: ClassVar[bool] = True
     sharpening: float = Field(1.0, gt=0, description="power to which the target's probabilities are raised; FedBE: 2")
-    start: Literal["average", "previous"] = Field(
-        "average", description="weights a student starts from (FedDF Table 5)"
-    )
     views: Literal["fixed", "student", "augmented"] = Field(
         "fixed",
         description="fixed: teachers answer once per input; student: and only the student's input is augmented, as "
@@ -53,20 +53,26 @@ class EnsembleDistillation(EnsembleFuse):
             raise ValueError("clients testify about the public inputs as they are; set views to fixed or student")
         return self
 
+    def check(self, setting: Setting) -> None:
+        super().check(setting)
+        self.distiller.check(setting, "method.fuse.distiller")
+
+    def trains_without_clients(self, prototype: str) -> bool:
+        return super().trains_without_clients(prototype) and self.distiller.steps != 0
+
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:
         assert view.source is not None, "checked before round 1"
         if self.distiller.budget(len(view.source)) == 0:
             return Fused(merged)
         lessons = self._lessons(view, view.source, self._ensemble(view, merged, teachers))
-        begin = merged if self.start == "average" else {prototype: view.weights[prototype] for prototype in merged}
-        return teach(view, self.distiller, begin, lessons)
+        return teach(view, self.distiller, self.starts(view, merged), lessons)
 
     def _lessons(self, view: ServerView, source: Source, ensemble: Ensemble) -> list[Lesson]:
         """One plan of mini-batches for all students, so that teachers answer once for all of them."""
         batches = endless_batches(len(source), self.distiller.batch_size, view.key.child("batches"), source.lengths)
         plan = list(islice(batches, self.distiller.budget(len(source))))
         keys = [view.key.child("views", i) for i in range(len(plan))]
-        if self.views == "augmented":
+        if self.views == "augmented" or source.draw is not None:
             return [partial(self._fresh, source, ensemble, *step) for step in zip(plan, keys, strict=True)]
         asked = torch.cat(plan).unique()
         answers = self._sharpen(ensemble.predict(source, asked, view.progress, view.hands))
@@ -75,8 +81,12 @@ class EnsembleDistillation(EnsembleFuse):
         return [partial(remembered, source, answers, where) for where in plan]
 
     def _fresh(self, source: Source, ensemble: Ensemble, where: Tensor, key: Key) -> tuple[Tensor, Tensor]:
-        inputs = source.augmented(where, key)
-        return inputs, self._sharpen(ensemble.log_probabilities(inputs))
+        """A step with new views, or new inputs altogether, for which teachers answer now."""
+        batch = source.part(where) if source.draw is None else source.drawn(self.distiller.batch_size, key)
+        every = batch.all_indices()
+        shown = batch.inputs(every) if self.views == "fixed" else batch.augmented(every, key)
+        asked = batch.inputs(every) if self.views == "student" else shown
+        return shown, self._sharpen(ensemble.log_probabilities(asked))
 
     def _sharpen(self, log_probabilities: Tensor) -> Tensor:
         """p^s / sum p^s."""

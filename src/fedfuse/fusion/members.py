@@ -56,6 +56,11 @@ class Staff:
 class Members(Part):
     """One kind of teacher."""
 
+    @property
+    def compares_widths(self) -> bool:
+        """Whether it subtracts the server's weights from the clients'."""
+        return False
+
     @abstractmethod
     def gather(self, staff: Staff) -> list[Teacher]:
         """The teachers of this kind, in an order that does not depend on when updates came in."""
@@ -93,6 +98,10 @@ class GaussianMembers(Members):
     number: int = Field(10, ge=1, description="samples per prototype (M of the paper)")
     form: Literal["as_printed", "as_coded"] = "as_printed"
     scale: float | None = Field(None, ge=0, description="factor on the deviation; 1 as printed, 0.1 as coded")
+
+    @property
+    def compares_widths(self) -> bool:
+        return self.form == "as_coded"
 
     def gather(self, staff: Staff) -> list[Teacher]:
         teachers = []

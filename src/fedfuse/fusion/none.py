@@ -17,6 +17,7 @@ class NoFusion(Fuse):
     kind: Literal["none"] = "none"
     needs_source: ClassVar[bool] = False
     reads: ClassVar[Reads] = "nothing"
+    makes_students: ClassVar[bool] = False
 
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:  # noqa: ARG002
         return Fused(merged)

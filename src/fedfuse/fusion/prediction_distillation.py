@@ -34,9 +34,13 @@ class PredictionDistillation(Fuse):
 
     def check(self, setting: Setting) -> None:
         super().check(setting)
+        self.distiller.check(setting, "method.fuse.distiller")
         for name in self.students or ():
             if name not in setting.bank.prototypes:
                 raise ConfigError(f"method.fuse.students: {unknown('model', name, setting.bank.prototypes)}")
+
+    def trains_without_clients(self, prototype: str) -> bool:
+        return self.students is None or prototype in self.students
 
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:  # noqa: ARG002
         assert view.source is not None, "checked before round 1"

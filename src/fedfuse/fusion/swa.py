@@ -28,6 +28,10 @@ class Swa(Settings):
             return self.lowest
         return 1 - (1 - self.lowest) * (step % self.cycle) / (self.cycle - 1)
 
+    def collections(self, steps: int) -> int:
+        """How many students go into the average in so many steps."""
+        return max(steps // self.cycle - self.collect_after // self.cycle, 0)
+
     def collects(self, taken: int) -> bool:
         """Whether the student after ``taken`` steps goes into the average."""
         return taken > self.collect_after and taken % self.cycle == 0
@@ -42,9 +46,11 @@ class RunningAverage:
         self.count = 0
 
     def collect(self) -> None:
-        flat = Weights.of(self.student).flat.double()
-        self.total = flat if self.total is None else self.total + flat
-        self.count += 1
+        weights = Weights.of(self.student)
+        if weights.is_finite():  # one that is not would take all the others with it
+            flat = weights.flat.double()
+            self.total = flat if self.total is None else self.total + flat
+            self.count += 1
 
     def install(self, source: Source) -> None:
         """Put the average into the student, with BatchNorm statistics that belong to it; nothing if none came."""

@@ -14,27 +14,31 @@ from pydantic import Field
 from fedfuse.core.messages import Update
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
-from fedfuse.fusion.base import Fuse, Fused, Reads
+from fedfuse.fusion.base import Fused, Reads
 from fedfuse.fusion.distiller import Distiller, Lesson, lessons_from, teach
+from fedfuse.fusion.students import StudentFuse
 from fedfuse.runtime.bank import ModelBank
+from fedfuse.runtime.part import Setting
 from fedfuse.runtime.source import Source
 from fedfuse.runtime.view import ServerView
 
 
-class TrueLabels(Fuse):
+class TrueLabels(StudentFuse):
     """Train one student per prototype on the public inputs and their true labels."""
 
     kind: Literal["true_labels"] = "true_labels"
     needs_labels: ClassVar[bool] = True
     reads: ClassVar[Reads] = "weights"
-    start: Literal["average", "previous"] = Field("average", description="weights a student starts from")
     distiller: Distiller = Field(default_factory=lambda: Distiller(loss="hard"))
+
+    def check(self, setting: Setting) -> None:
+        super().check(setting)
+        self.distiller.check(setting, "method.fuse.distiller")
 
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:  # noqa: ARG002
         assert view.source is not None, "checked before round 1"
         lessons = label_lessons(view.source, self.distiller, view.bank, view.key)
-        begin = merged if self.start == "average" else {prototype: view.weights[prototype] for prototype in merged}
-        return teach(view, self.distiller, begin, lessons)
+        return teach(view, self.distiller, self.starts(view, merged), lessons)
 
     def ensemble(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> None:  # noqa: ARG002
         return None

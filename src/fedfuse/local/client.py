@@ -58,8 +58,9 @@ class Clients:
         exam = self.exam if EXAM in task.asks else None
         party = Party(task, model, examples, self.transform, self.bank, self.source, exam, state, key, self.key)
         began = Weights.of(model, begin.layout) if self.exchange.study(party) else begin
-        rate = self.training.rate(task.round, self.rounds)
-        visit = Visit(task, model, examples, self.training, rate, state, self.bank, key)
+        training = self.training.of(self.key.child("client", task.client), key)
+        rate = training.rate(task.round, self.rounds)
+        visit = Visit(task, model, examples, training, rate, state, self.bank, key)
         hooks = self.objective.begin(visit)
         with self.exchange.training(party):
             done = train(visit, hooks, self.transform, self.bank.compute, self.exchange.companion(party))
@@ -73,7 +74,7 @@ class Clients:
             weights=answer.weights,
             examples=len(examples),
             extras={**hooks.extras(), **answer.extras},
-            metrics={"loss": done.loss, "steps": done.steps},
+            metrics=done.metrics,
             exam=said,
         )
         return update, {**hooks.state(), **answer.state}

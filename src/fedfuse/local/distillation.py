@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -11,7 +11,6 @@ import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor
 
-from fedfuse.core.messages import Tensors
 from fedfuse.core.weights import Weights
 from fedfuse.local.objective import Batch, Hooks, Objective, Visit
 from fedfuse.models import Classifier
@@ -22,13 +21,19 @@ from fedfuse.runtime.view import ServerView
 class BufferedDistillation(Objective):
     """Cross-entropy plus distillation from the latest global models.
 
-    Every round adds one model per prototype to the buffer, the one that it broadcast: w_t of the paper. A prototype
-    without clients in a round keeps its weights, so w_{t+1} = w_t and the buffer holds that model twice.
+    Every round adds one model per prototype to the buffer, the one that it broadcast: w_t of the paper. The initial
+    network is none of them unless asked for, so that a prototype has no teacher until it was trained once. One without
+    clients in a later round keeps its weights: w_{t+1} = w_t, and the buffer holds that model twice.
     """
 
     kind: str
     remembers_weights: ClassVar[bool] = True
     buffer: int = Field(5, ge=1, description="M: how many global models teach, the current one included")
+    buffer_initial: bool = Field(
+        False,
+        description="whether the initial network is one of them, from round 2 on until M later ones are there; the "
+        "released code buffers aggregated models only",
+    )
     loss: Literal["kl", "mse"] = Field("kl", description="kl: of the predictions; mse: of the logits, FedGKD Table 9")
     temperature: float = Field(1.0, gt=0, description="of teacher and student inside kl, which is scaled by its square")
 
@@ -47,28 +52,31 @@ class BufferedDistillation(Objective):
         ]
         return _TaughtHooks(self, [Teacher(*pair) for pair in zip(networks, coefficients, strict=True)])
 
+    def remember_models(self, view: ServerView, weights: Mapping[str, Weights]) -> dict[str, Tensor]:
+        """The memory of the next round: each prototype's teachers but for ``weights``, its newest; one row each.
 
-def recent_models(view: ServerView, prototype: str) -> list[Weights]:
-    """The buffer's models, newest first, and before them the one that is broadcast now."""
-    current = view.weights[prototype]
-    return [current, *(Weights(flat, current.layout) for flat in view.memory.get(_models(prototype), ()))]
+        A prototype that is still its initial network, and has nobody to learn from, is not in it.
+        """
+        kept = {prototype: self._past(view, prototype, new) for prototype, new in weights.items()}
+        return {models_of(prototype): rows[: self.buffer - 1] for prototype, rows in kept.items() if rows is not None}
 
-
-def past_models(view: ServerView, prototype: str) -> Tensors:
-    """The buffer's models without the current one, as they are remembered and travel: one row each."""
-    name = _models(prototype)
-    return {"models": view.memory[name]} if name in view.memory else {}
-
-
-def remember_models(view: ServerView, buffer: int) -> dict[str, Tensor]:
-    """The memory of the next round, whose own model completes the buffer."""
-    if buffer == 1:
-        return {}
-    kept = {prototype: recent_models(view, prototype)[: buffer - 1] for prototype in view.weights}
-    return {_models(prototype): torch.stack([model.flat for model in models]) for prototype, models in kept.items()}
+    def _past(self, view: ServerView, prototype: str, new: Weights) -> Tensor | None:
+        broadcast = view.weights[prototype]
+        newest, older = broadcast.flat.unsqueeze(0), view.memory.get(models_of(prototype))
+        if older is not None:
+            return torch.cat([newest, older])
+        if self.buffer_initial:
+            return newest
+        return None if new.equals(broadcast) else newest[:0]
 
 
-def _models(prototype: str) -> str:
+def past_models(view: ServerView, prototype: str) -> Tensor | None:
+    """The models that teach beside the one that is broadcast, newest first, one row each; None if nobody teaches."""
+    return view.memory.get(models_of(prototype))
+
+
+def models_of(prototype: str) -> str:
+    """Where the server's memory has a prototype's past models."""
     return f"models/{prototype}"
 
 

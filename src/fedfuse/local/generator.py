@@ -53,6 +53,9 @@ class GeneratorSettings(Settings):
 
     hidden: int = Field(256, ge=1, description="width of its hidden layer; FedGKD took 512 for ResNet-8")
     noise: int = Field(32, ge=1, description="how many random numbers it starts from; FedGKD took 64 for ResNet-8")
+    distribution: Literal["uniform", "gaussian"] = Field(
+        "uniform", description="of those numbers. uniform: between 0 and 1, as FedGen's code; gaussian: as printed"
+    )
     steps: int = Field(50, ge=1, description="optimiser steps per round")
     batch_size: int = Field(32, ge=2, description="generated features per step")
     learning_rate: float = Field(3e-4, gt=0, description="of its Adam; FedGen's code took 1e-4 for EMNIST")
@@ -76,8 +79,9 @@ class GeneratorSettings(Settings):
         return generator.to(compute.device)
 
     def draw_noise(self, count: int, random: torch.Generator, device: torch.device) -> Tensor:
-        """eps: uniform between 0 and 1, as the code has it; its comment says Gaussian."""
-        return torch.rand(count, self.noise, generator=random).to(device)
+        """eps."""
+        draw = torch.rand if self.distribution == "uniform" else torch.randn
+        return draw(count, self.noise, generator=random).to(device)
 
     def diversity_loss(self, noise: Tensor, features: Tensor) -> Tensor:
         """exp( mean_{i,j}( -||eps_i - eps_j||^2 |g_i - g_j| ) ), with |.| the sum of the absolute values."""

@@ -1,9 +1,9 @@
 """Global knowledge distillation, the local objective of FedGKD (Yao et al., 2021).
 
 minimise F_k(w) + (gamma / 2) mean_i KL( h(wbar_t, x_i) || h(w, x_i) )
-wbar_t = mean of the last min(M, t) global models, including the one that is broadcast
+wbar_t = mean of the last min(M, t - 1) global models, including the one that is broadcast
 
-In round 1 there is no teacher but the initial network, and no term.
+In round 1 there is no global model but the initial network, which teaches nobody, and no term.
 """
 
 from __future__ import annotations
@@ -12,14 +12,18 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
 from pydantic import Field
+from torch import Tensor
 
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.messages import Tensors, Update
 from fedfuse.core.weights import Weights, mean
-from fedfuse.local.distillation import BufferedDistillation, recent_models, remember_models
+from fedfuse.local.distillation import BufferedDistillation, past_models
 from fedfuse.local.objective import Hooks, Visit
 from fedfuse.runtime.part import Setting
 from fedfuse.runtime.view import ServerView
+
+TEACHER = "teacher"
+"""The name under which the teacher travels."""
 
 
 class GlobalDistillation(BufferedDistillation):
@@ -44,23 +48,27 @@ class GlobalDistillation(BufferedDistillation):
 
     def begin(self, visit: Visit) -> Hooks:
         task = visit.task
-        if task.round == 1:
+        sent = task.extras.get(TEACHER)
+        if sent is None:
             return Hooks()
-        # The average of one model is that model, so with M = 1 nothing has to travel.
-        teacher = task.weights if self.buffer == 1 else Weights(task.extras["teacher"], task.weights.layout)
+        teacher = Weights(sent, task.weights.layout) if len(sent) else task.weights
         return self.taught_by(visit, [teacher], [self.coefficient])
 
     def brief(self, view: ServerView, chosen: Mapping[int, str]) -> Mapping[int, Tensors]:
-        if view.round == 1 or self.buffer == 1:
-            return {}
-        extras = {prototype: {"teacher": _average(view, prototype).flat} for prototype in set(chosen.values())}
-        return {client: extras[prototype] for client, prototype in chosen.items()}
+        teachers = {prototype: _teacher(view, prototype) for prototype in set(chosen.values())}
+        told = ((client, teachers[prototype]) for client, prototype in chosen.items())
+        return {client: {TEACHER: teacher} for client, teacher in told if teacher is not None}
 
     def debrief(self, view: ServerView, updates: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:  # noqa: ARG002
-        return remember_models(view, self.buffer)
+        return self.remember_models(view, weights)
 
 
-def _average(view: ServerView, prototype: str) -> Weights:
-    """wbar_t, BatchNorm statistics included."""
-    models = recent_models(view, prototype)
-    return mean(models, [1.0] * len(models))
+def _teacher(view: ServerView, prototype: str) -> Tensor | None:
+    """wbar_t, BatchNorm statistics included; empty if it is the broadcast model, which need not travel twice."""
+    past, current = past_models(view, prototype), view.weights[prototype]
+    if past is None:
+        return None
+    if not len(past):
+        return current.flat[:0]
+    models = [current, *(Weights(flat, current.layout) for flat in past)]
+    return mean(models, [1.0] * len(models)).flat

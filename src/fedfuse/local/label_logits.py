@@ -36,7 +36,13 @@ class LabelLogits(Objective):
         description="whose means a client receives: those of all other clients seen so far, or of the last round's",
     )
     sums: Literal["all_visits", "each_visit"] = Field(
-        "all_visits", description="whether a client's sums go on from visit to visit, or start afresh at each"
+        "all_visits",
+        description="whether a client's sums go on from visit to visit, or start afresh at each, as FD was printed",
+    )
+    count_from: Literal[0, 1] = Field(
+        1,
+        description="what counts start at. 0: as FD was printed; 1: as FedGen's and FedGKD's code, which brings a mean "
+        "of n logits nearer to zero by n / (n + 1)",
     )
 
     def begin(self, visit: Visit) -> Hooks:
@@ -54,7 +60,12 @@ class LabelLogits(Objective):
         if not self.coefficient or not updates:
             return view.memory
         older = view.memory if self.send == "leave_one_out" else {}
-        return {**older, **{str(update.client): class_means(update.extras) for update in updates}}
+        return {**older, **{str(update.client): self.class_means(update.extras) for update in updates}}
+
+    def class_means(self, extras: Tensors) -> Tensor:
+        """One client's mean logits by label; NaN for a label that it never saw, so that it has no say there."""
+        sums, counts = extras[SUMS], extras[COUNTS].unsqueeze(1)
+        return torch.where(counts > self.count_from, sums / counts, torch.nan)
 
     def _targets(self, means: Tensors, receiver: int) -> Tensor | None:
         """G of one client, or None if there is nobody to learn from."""
@@ -68,19 +79,12 @@ class LabelLogits(Objective):
         return stacked.double().nanmean(dim=0).to(stacked.dtype)
 
 
-def class_means(extras: Tensors) -> Tensor:
-    """One client's mean logits by label; NaN for a label that it never saw, so that it has no say there."""
-    sums, counts = extras[SUMS], extras[COUNTS].unsqueeze(1)
-    return torch.where(counts > 1, sums / counts, torch.nan)
-
-
 class _LabelLogitsHooks(Hooks):
     def __init__(self, visit: Visit, objective: LabelLogits) -> None:
         classes, device = visit.bank.classes, visit.bank.compute.device
         before = visit.state if objective.sums == "all_visits" else {}
         self.objective = objective
-        # Counts start at 1 as in FedGen's and FedGKD's code; a rare label's mean is a little nearer to zero for it.
-        self.counts = before.get(COUNTS, torch.ones(classes)).to(device)
+        self.counts = before.get(COUNTS, torch.full((classes,), float(objective.count_from))).to(device)
         self.sums = before.get(SUMS, torch.zeros(classes, classes)).to(device)
         targets = visit.task.extras.get(TARGETS)
         self.lesson = None if targets is None else _Lesson(targets.to(device), objective)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -18,10 +18,15 @@ from fedfuse.runtime.feed import Feed
 
 @dataclass(frozen=True)
 class Trained:
-    """What the loop did: steps taken and the mean training loss over them."""
+    """What the loop did: steps taken, the mean training loss over them, and whether it ended before its time."""
 
     steps: int
     loss: float
+    diverged: bool = False
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        return {"loss": self.loss, "steps": self.steps, **({"diverged": 1} if self.diverged else {})}
 
 
 def train(
@@ -32,12 +37,13 @@ def train(
     feed = Feed(examples, transform, compute)
     training = visit.training
     optimizer = training.optimizer.build(model, visit.learning_rate)
-    rates = training.rates(visit.learning_rate, training.steps(len(examples), visit.key))
+    rates = training.rates(visit.learning_rate, training.steps(len(examples)))
     lengths = examples.lengths if training.by_length else None
     model.train()
-    losses = []
+    losses: list[Tensor] = []
     with visit.key.child("dropout").default_generator():
-        for epoch in range(training.epochs_of(visit.key)):
+        for epoch in range(training.epochs):
+            watch = _Watch(training.stop_above)
             views = visit.key.child("augment", epoch).torch()
             order = visit.key.child("batches", epoch) if training.shuffle else None
             for where in epoch_batches(len(examples), training.batch_size, order, lengths):
@@ -61,4 +67,24 @@ def train(
                 optimizer.step()
                 hooks.on_step_end()
                 losses.append(loss.detach())
-    return Trained(len(losses), float(torch.stack(losses).mean()))
+                if watch.sees_divergence(losses[-1]):
+                    return _trained(losses, diverged=True)
+    return _trained(losses)
+
+
+class _Watch:
+    """Whether the mean loss of an epoch so far is above a bound or not a number, asked after every step."""
+
+    def __init__(self, bound: float | None) -> None:
+        self.bound, self.total, self.steps = bound, 0.0, 0
+
+    def sees_divergence(self, loss: Tensor) -> bool:
+        if self.bound is None:
+            return False
+        self.total += float(loss)
+        self.steps += 1
+        return not self.total / self.steps <= self.bound
+
+
+def _trained(losses: Sequence[Tensor], diverged: bool = False) -> Trained:
+    return Trained(len(losses), float(torch.stack(list(losses)).mean()), diverged)

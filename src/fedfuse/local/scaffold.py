@@ -79,7 +79,7 @@ class _ControlHooks(Hooks):
         self.parameters = list(visit.model.parameters())
         self.corrections = _shaped(self.server - self.own, self.parameters)
         self.last_pace = self.pace = 0.0
-        self.rates = visit.training.rates(1.0, visit.training.steps(len(visit.examples), visit.key))
+        self.rates = visit.training.rates(1.0, visit.training.steps(len(visit.examples)))
 
     @torch.no_grad()
     def on_gradient(self) -> None:

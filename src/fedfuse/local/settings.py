@@ -45,11 +45,24 @@ class TrainingSettings(Settings):
     fewest_epochs: int | None = Field(
         None, ge=1, description="stragglers: each client trains a random number of epochs, from this up to epochs"
     )
+    epochs_drawn: Literal["once", "every_round"] = Field(
+        "once", description="whether that number is a client's own for the whole run, as FedBE, or drawn in every round"
+    )
+    stop_above: float | None = Field(
+        None,
+        gt=0,
+        description="a client stops after a step at which its mean loss of the epoch so far is above this or not a "
+        "number, and sends what it has; FedDF's code: 1000",
+    )
 
     @model_validator(mode="after")
     def _fewest_is_fewer(self) -> Self:
         if self.fewest_epochs is not None and self.fewest_epochs > self.epochs:
             raise ValueError(f"fewest_epochs is {self.fewest_epochs}, but epochs is {self.epochs}")
+        if self.fewest_epochs is None and self.epochs_drawn != "once":
+            raise ValueError(
+                f"epochs_drawn is {self.epochs_drawn}, but nothing is drawn without fewest_epochs; set it as well"
+            )
         return self
 
     def rate(self, number: int, rounds: int) -> float:
@@ -63,15 +76,17 @@ class TrainingSettings(Settings):
             yield first * SCHEDULES[self.schedule](passed) * _decayed(self.decay_inside, passed)
             first *= self.step_decay
 
-    def steps(self, examples: int, key: Key) -> int:
-        """How many steps one client takes in one round."""
-        return self.epochs_of(key) * len(slices(examples, self.batch_size))
+    def steps(self, examples: int) -> int:
+        """How many steps a client with so many examples takes in one round."""
+        return self.epochs * len(slices(examples, self.batch_size))
 
-    def epochs_of(self, key: Key) -> int:
-        """How many epochs one client trains in one round."""
+    def of(self, client: Key, visit: Key) -> TrainingSettings:
+        """One client's training in one round, with its own number of epochs; ``client`` is its key in all rounds."""
         if self.fewest_epochs is None:
-            return self.epochs
-        return int(key.child("epochs").numpy().integers(self.fewest_epochs, self.epochs + 1))
+            return self
+        key = client if self.epochs_drawn == "once" else visit
+        drawn = key.child("epochs").numpy().integers(self.fewest_epochs, self.epochs + 1)
+        return self.model_copy(update={"epochs": int(drawn)})
 
 
 def _decayed(decays: Sequence[Decay], passed: float) -> float:

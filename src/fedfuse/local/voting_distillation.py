@@ -1,9 +1,9 @@
 """Distillation from several global models with votes, the local objective of FedGKD-VOTE (Yao et al., 2021).
 
-minimise F_k(w) + sum_{m=1}^{min(M, t)} (gamma_m / 2) mean_i KL( h(w_{t-m+1}, x_i) || h(w, x_i) )
+minimise F_k(w) + sum_{m=1}^{min(M, t - 1)} (gamma_m / 2) mean_i KL( h(w_{t-m+1}, x_i) || h(w, x_i) )
 gamma_m / 2 = lambda exp(-L_m / beta) / sum_j exp(-L_j / beta),   L_m = validation loss of w_{t-m+1} on the server
 
-In round 1 there is no teacher but the initial network, and no term.
+In round 1 there is no global model but the initial network, which teaches nobody, and no term.
 """
 
 from __future__ import annotations
@@ -18,10 +18,13 @@ from torch import Tensor
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.messages import Tensors, Update
 from fedfuse.core.weights import Weights
-from fedfuse.local.distillation import BufferedDistillation, past_models, remember_models
+from fedfuse.local.distillation import BufferedDistillation, models_of, past_models
 from fedfuse.local.objective import Hooks, Visit
 from fedfuse.runtime.part import Setting
 from fedfuse.runtime.view import ServerView
+
+MODELS, COEFFICIENTS = "models", "coefficients"
+"""The names under which past models and everybody's votes travel."""
 
 
 class VotingDistillation(BufferedDistillation):
@@ -43,19 +46,22 @@ class VotingDistillation(BufferedDistillation):
 
     def begin(self, visit: Visit) -> Hooks:
         task = visit.task
-        if task.round == 1:
+        if COEFFICIENTS not in task.extras:
             return Hooks()
-        past = [Weights(flat, task.weights.layout) for flat in task.extras.get("models", ())]
-        return self.taught_by(visit, [task.weights, *past], task.extras["coefficients"].tolist())
+        past = [Weights(flat, task.weights.layout) for flat in task.extras.get(MODELS, ())]
+        return self.taught_by(visit, [task.weights, *past], task.extras[COEFFICIENTS].tolist())
 
     def brief(self, view: ServerView, chosen: Mapping[int, str]) -> Mapping[int, Tensors]:
-        if view.round == 1:
-            return {}
-        extras = {
-            prototype: {**past_models(view, prototype), "coefficients": self.votes(view.memory[_losses(prototype)])}
-            for prototype in set(chosen.values())
-        }
+        extras = {prototype: self._lesson(view, prototype) for prototype in set(chosen.values())}
         return {client: extras[prototype] for client, prototype in chosen.items()}
+
+    def _lesson(self, view: ServerView, prototype: str) -> Tensors:
+        """The models that teach, but for the one that is broadcast, and the weight of each, that one's first."""
+        past = past_models(view, prototype)
+        if past is None:
+            return {}
+        coefficients = {COEFFICIENTS: self.votes(view.memory[_losses(prototype)])}
+        return {MODELS: past, **coefficients} if len(past) else coefficients
 
     def votes(self, losses: Tensor) -> Tensor:
         """gamma_m / 2 of each model from its validation loss; they sum to lambda."""
@@ -63,14 +69,15 @@ class VotingDistillation(BufferedDistillation):
         return (self.coefficient * (-losses / beta).softmax(dim=0)).float()
 
     def debrief(self, view: ServerView, updates: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:  # noqa: ARG002
-        losses = {_losses(prototype): self._scored(view, prototype, new) for prototype, new in weights.items()}
-        return {**remember_models(view, self.buffer), **losses}
+        models = self.remember_models(view, weights)
+        losses = {_losses(p): self._scored(view, p, new) for p, new in weights.items() if models_of(p) in models}
+        return {**models, **losses}
 
     def _scored(self, view: ServerView, prototype: str, new: Weights) -> Tensor:
         """Validation losses of the next round's buffer, newest first; each model is scored once in its life."""
         known = view.memory.get(_losses(prototype))
         if known is None:
-            known = _loss(view, prototype, view.weights[prototype])
+            known = _loss(view, prototype, view.weights[prototype]) if self.buffer_initial else torch.empty(0)
         return torch.cat([_loss(view, prototype, new), known])[: self.buffer]
 
 

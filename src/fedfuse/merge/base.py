@@ -32,8 +32,12 @@ class Merge(MethodPart):
     """Whether the merged network's layers may have other widths than the clients'."""
     weighting: Weighting = Field("examples", description="examples: n_k / sum n_j as printed; uniform: 1/m")
 
-    def brief(self, view: ServerView, clients: Sequence[int]) -> Mapping[int, Tensors]:  # noqa: ARG002
-        """What this round's tasks carry for this merge, by client; ``view.memory`` is the prototype's own."""
+    def offer(self, view: ServerView, prototype: str, client: int) -> Weights:  # noqa: ARG002
+        """The weights that a client is sent, where it is sent any."""
+        return view.weights[prototype]
+
+    def brief(self, view: ServerView, prototype: str, clients: Sequence[int]) -> Mapping[int, Tensors]:  # noqa: ARG002
+        """What this round's tasks carry for this merge, by client; ``clients`` are those of the prototype."""
         return {}
 
     @abstractmethod

@@ -9,6 +9,8 @@ may grow or shrink by this. Of the output layer, row c is
 
 and the average by data size where they do not, and for a class that nobody has.
 
+What clients begin with afterwards are networks of their own widths (``rebuilding.py``).
+
 A global neuron is its posterior mean. Of c neurons with mean w it is (c w / sigma^2 + mu0 / sigma0^2) / (c / sigma^2 +
 1 / sigma0^2): with sigma = sigma0 = 1, as in FedMA's code, every neuron shrinks to c / (c + 1) of itself (half, for one
 that a single client has) and its bias is drawn to ``prior_bias``. With a large sigma0 it is the plain mean w, and one
@@ -28,35 +30,19 @@ from torch import Tensor
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.messages import Tensors, Update
 from fedfuse.core.randomness import Key
-from fedfuse.core.weights import Layout, Weights
-from fedfuse.exchange.layers import ASSIGNMENT, LATEST
+from fedfuse.core.weights import Weights
+from fedfuse.exchange.layers import ASSIGNMENT, LATEST, stage_of
 from fedfuse.exchange.weighting.labels import COUNTS
 from fedfuse.merge.base import Merge, Merged
+from fedfuse.merge.layer import Layer, network_of
 from fedfuse.merge.matching import Prior, match
+from fedfuse.merge.rebuilding import OWN, by_client, rebuilt, remembered
 from fedfuse.models.chain import Link, carry_over, chain
 from fedfuse.runtime.part import Setting
 from fedfuse.runtime.view import ServerView
 
-JOINED = "joined/"
-"""Where the memory has the layers that were matched so far, beside the latest of them."""
-
-
-@dataclass(frozen=True)
-class Layer:
-    """Weight and bias of one layer, of a client or of the global network; row i belongs to neuron i."""
-
-    weight: Tensor
-    bias: Tensor | None
-
-    @staticmethod
-    def of(weights: Weights, link: Link) -> Layer:
-        return Layer(weights[link.weight], None if link.bias is None else weights[link.bias])
-
-    def named(self, link: Link) -> dict[str, Tensor]:
-        named = {link.weight: self.weight}
-        if link.bias is not None and self.bias is not None:
-            named[link.bias] = self.bias
-        return named
+JOINED, PLACES = "joined", "places"
+"""What the memory has of an unfinished cycle: the layers matched so far, and the places of clients' neurons in them."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +67,9 @@ class Matched(Merge):
     gamma: float = Field(7.0, gt=0, description="mass of the beta process: the larger, the more neurons are kept apart")
     iterations: int = Field(5, ge=0, description="sweeps in which every client is taken out and matched again")
     prior_bias: float = Field(0.1, description="prior mean of a bias; that of a weight is 0")
+    most_popular: int = Field(
+        10, ge=1, description="how many clients at most speak for a neuron that they have, as in the released code"
+    )
 
     def check(self, setting: Setting) -> None:
         for prototype, architecture in setting.bank.architectures.items():
@@ -92,60 +81,74 @@ class Matched(Merge):
                     f"does not allow: {reason}; choose one without norm layers and shortcuts, such as mlp or convnet"
                 ) from None
 
-    def brief(self, view: ServerView, clients: Sequence[int]) -> Mapping[int, Tensors]:
+    def offer(self, view: ServerView, prototype: str, client: int) -> Weights:
+        weights = view.weights[prototype]
+        if weights.layout == view.bank.layout(prototype):
+            return weights
+        return rebuilt(weights, chain(view.bank.network(prototype)), view.memory, client)
+
+    def brief(self, view: ServerView, prototype: str, clients: Sequence[int]) -> Mapping[int, Tensors]:
         """Layer by layer: the layer that was matched last, and where each client's neurons are in it."""
-        latest = {name: tensor for name, tensor in view.memory.items() if name.startswith(LATEST)}
-        return {c: {**latest, ASSIGNMENT: view.memory[f"{ASSIGNMENT}/{c}"]} for c in clients} if latest else {}
+        links = chain(view.bank.network(prototype))
+        joined = [link for link in links if f"{JOINED}/{link.weight}" in view.memory]
+        if not clients or not joined or stage_of(view.round, view.bank) == 0:
+            return {}
+        latest = joined[-1]
+        layer = {f"{LATEST}{name}": view.memory[f"{JOINED}/{name}"] for name in latest.names}
+        return {c: {**layer, ASSIGNMENT: view.memory[f"{PLACES}/{latest.name}/{c}"]} for c in clients}
 
     def merge(self, view: ServerView, prototype: str, updates: Sequence[Update]) -> Merged:
         links = chain(view.bank.network(prototype))
         sent = [link for link in links if link.weight in updates[0].weights]
-        return self._whole(view, links, updates) if len(sent) == len(links) else self._next(view, prototype, updates)
+        whole = len(sent) == len(links)
+        return self._whole(view, links, updates) if whole else self._next(view, prototype, links, sent[0], updates)
 
-    def _next(self, view: ServerView, prototype: str, updates: Sequence[Update]) -> Merged:
+    def _next(
+        self, view: ServerView, prototype: str, links: Sequence[Link], link: Link, updates: Sequence[Update]
+    ) -> Merged:
         """One layer of the clients' networks, whose inputs are in the global order already.
 
         The prototype stays as it is until its last layer has come.
         """
-        links, previous = chain(view.bank.network(prototype)), view.weights[prototype]
-        (link,) = [link for link in links if link.weight in updates[0].weights]
+        previous = view.weights[prototype]
         layers = [Layer.of(update.weights, link) for update in updates]
-        joined = {name: t for name, t in view.memory.items() if name.startswith(JOINED)} if link != links[0] else {}
+        so_far = {} if link == links[0] else _named(view.memory, JOINED, PLACES)
         if link == links[-1]:
             output = output_layer(layers, self.class_shares(updates, view.bank.classes)).named(link)
-            whole = {**{name.removeprefix(JOINED): t for name, t in joined.items()}, **output}
-            return Merged(_joined(whole, previous.layout))
+            joined = {name.removeprefix(f"{JOINED}/"): tensor for name, tensor in so_far.items()}
+            places = {
+                hidden: [so_far[f"{PLACES}/{hidden.name}/{update.client}"] for update in updates]
+                for hidden in links[:-1]
+            }
+            return Merged(network_of({**joined, **output}, previous.layout), remembered(places, updates))
         matched = self.match_layer(layers, view.key.child(link.name))
-        named = matched.layer.named(link)
-        places = zip(updates, matched.assignments, strict=True)
-        return Merged(
-            previous,
-            joined
-            | {f"{JOINED}{name}": tensor for name, tensor in named.items()}
-            | {f"{LATEST}{name}": tensor for name, tensor in named.items()}
-            | {f"{ASSIGNMENT}/{update.client}": assignment.to(torch.int32) for update, assignment in places},
-        )
+        named = {f"{JOINED}/{name}": tensor for name, tensor in matched.layer.named(link).items()}
+        running = so_far | named | by_client(PLACES, {link: matched.assignments}, updates)
+        return Merged(previous, _named(view.memory, OWN) | running)
 
     def _whole(self, view: ServerView, links: Sequence[Link], updates: Sequence[Update]) -> Merged:
         *hidden, output = links
         tensors: dict[str, Tensor] = {}
+        places: dict[Link, Sequence[Tensor]] = {}
         before: MatchedLayer | None = None
         for link in hidden:
             before = self.match_layer(_layers(updates, link, before), view.key.child(link.name))
             tensors |= before.layer.named(link)
+            places[link] = before.assignments
         shares = self.class_shares(updates, view.bank.classes)
         tensors |= output_layer(_layers(updates, output, before), shares).named(output)
-        return Merged(_joined(tensors, updates[0].weights.layout))
+        return Merged(network_of(tensors, updates[0].weights.layout), remembered(places, updates))
 
     def match_layer(self, layers: Sequence[Layer], key: Key) -> MatchedLayer:
         """Match the neurons of one hidden layer whose inputs are in the same order for all clients."""
-        matrices = [_matrix(layer) for layer in layers]
+        matrices = [layer.matrix() for layer in layers]
         first = layers[0]
         mean = torch.zeros(matrices[0].shape[1], dtype=torch.float64)
         if first.bias is not None:
             mean[-1] = self.prior_bias
-        matching = match(matrices, Prior(mean, self.sigma, self.sigma0, self.gamma), self.iterations, key)
-        return MatchedLayer(_layer(matching.neurons, like=first), matching.assignments)
+        prior = Prior(mean, self.sigma, self.sigma0, self.gamma, self.most_popular)
+        matching = match(matrices, prior, self.iterations, key)
+        return MatchedLayer(first.with_rows(matching.neurons), matching.assignments)
 
     def class_shares(self, updates: Sequence[Update], classes: int) -> Tensor:
         """How much each client (row) counts in the output for each class (column); columns sum to one."""
@@ -160,8 +163,8 @@ class Matched(Merge):
 
 def output_layer(layers: Sequence[Layer], shares: Tensor) -> Layer:
     """The clients' output layers averaged class by class, with ``shares`` as ``Matched.class_shares`` gives them."""
-    average = torch.einsum("kc,kcd->cd", shares, torch.stack([_matrix(layer) for layer in layers]))
-    return _layer(average, like=layers[0])
+    average = torch.einsum("kc,kcd->cd", shares, torch.stack([layer.matrix() for layer in layers]))
+    return layers[0].with_rows(average)
 
 
 def _layers(updates: Sequence[Update], link: Link, before: MatchedLayer | None) -> list[Layer]:
@@ -175,21 +178,5 @@ def _layers(updates: Sequence[Update], link: Link, before: MatchedLayer | None) 
     ]
 
 
-def _matrix(layer: Layer) -> Tensor:
-    """One row for each neuron: incoming weights, and the bias if there is one."""
-    weight = layer.weight.flatten(1).double()
-    return weight if layer.bias is None else torch.cat([weight, layer.bias.double().unsqueeze(1)], dim=1)
-
-
-def _layer(matrix: Tensor, like: Layer) -> Layer:
-    """The layer with these rows, in the kernel and type of ``like``."""
-    matrix = matrix.to(like.weight.dtype)
-    weight, bias = (matrix, None) if like.bias is None else (matrix[:, :-1], matrix[:, -1])
-    return Layer(weight.reshape(-1, *like.weight.shape[1:]), bias)
-
-
-def _joined(tensors: Mapping[str, Tensor], order: Layout) -> Weights:
-    """The tensors as weights, in the order of a layout of the same names."""
-    layout = Layout(tuple((name, tuple(tensors[name].shape)) for name, _ in order.parameters), order.buffers)
-    flat = torch.cat([tensors[name].reshape(-1) for name, _ in order.parameters])
-    return Weights(flat, order if layout == order else layout)
+def _named(memory: Tensors, *kinds: str) -> dict[str, Tensor]:
+    return {name: tensor for name, tensor in memory.items() if name.partition("/")[0] in kinds}

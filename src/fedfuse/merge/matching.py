@@ -11,6 +11,8 @@ Given all other clients, a client's neurons go to different global ones so that 
     neuron i:   ||w / sigma^2 + W_i||^2 / (1 / sigma^2 + S_i) - ||W_i||^2 / S_i + log(c_i / (J - c_i))
     r-th new:   the same with c = 0 and sum = 0, but for the last term          + 2 log(gamma / J) - 2 log r
 
+(In log(c / (J - c)) FedMA's code takes c for at most 10, and PFNM, from which it stems, prints the term twice.)
+
 Clients are placed by decreasing width, then taken out and placed again in random orders. Everything is in double
 precision.
 """
@@ -38,6 +40,8 @@ class Prior:
     sigma: float
     sigma0: float
     gamma: float
+    most_popular: int = 10
+    """More clients than these add nothing to the gain of a neuron that they have."""
 
     def precision(self, counts: Tensor) -> Tensor:
         """S: of global neurons that ``counts`` clients have."""
@@ -89,7 +93,8 @@ def posterior_mean(matrices: Sequence[Tensor], assignments: Sequence[Tensor], pr
 
 def gains(neurons: Tensor, sums: Tensor, counts: Tensor, prior: Prior, clients: int) -> Tensor:
     """What each neuron of a client (rows) gains as each of the global ones, and then as each new one (columns)."""
-    existing = prior.fit(neurons, sums, counts) + (counts / (clients - counts)).log()
+    popularity = counts.clamp_max(prior.most_popular)
+    existing = prior.fit(neurons, sums, counts) + (popularity / (clients - popularity)).log()
     # At the limit a client must still find room for all its neurons.
     limit = max(WIDTH_LIMIT - len(sums), 1, len(neurons) - len(sums))
     ranks = torch.arange(1, min(limit, len(neurons)) + 1, dtype=torch.float64)

@@ -6,7 +6,8 @@ Lin, Kong, Stich and Jaggi, Ensemble Distillation for Robust Model Fusion in Fed
     x_{t,j} = x_{t,j-1} - eta d KL( sigma(mean_k f(xhat_k, d)), sigma(f(x_{t,j-1}, d)) ) / d x_{t,j-1}
 
 ``feddf`` is the method as printed. ``feddf-as-coded`` has the settings of the released code where it differs (epfml/
-federated-learning-public-code): clients averaged uniformly, batch 64, fresh augmented views, gradients clipped at 5.
+federated-learning-public-code): clients averaged uniformly, batch 64, fresh augmented views, gradients clipped at 5,
+models that no client of the round runs left alone.
 Its patience of 1000 is the paper's and the README's; the code's own default is 2000.
 """
 
@@ -38,6 +39,7 @@ FEDDF_AS_CODED = Method(
         merge=Mean(weighting="uniform"),
         fuse=EnsembleDistillation(
             views="augmented",
+            absent="keep",
             distiller=Distiller(batch_size=64, clip_norm=5.0, patience=1000),
         ),
     ),

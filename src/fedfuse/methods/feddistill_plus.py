@@ -6,6 +6,7 @@ FedGKD (Yao et al., 2021) compare with.
     client k minimises F_k(w) + lambda T^2 mean_{(x,y)} KL( sigma(G_k[y] / T) || sigma(f(w, x) / T) )
     G_k[y] = mean_{j != k} S_j[y] / c_j[y]
 
+Sums go on from visit to visit and counts start at 1, as in both codes: neither paper prints how it counts.
 ``feddistill-plus-as-coded`` has the settings of FedGen's released code: lambda 1, and the mean over the last round's
 participants, the receiver among them.
 """

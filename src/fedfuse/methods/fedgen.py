@@ -5,8 +5,8 @@ Zhu, Hong and Zhou, Data-Free Knowledge Distillation for Heterogeneous Federated
     server:    G minimises sum_k mean_y( n_k^y / sum_j n_j^y CE(classifier_k(G(eps, y)), y) ) + eta diversity(eps, G)
     client k minimises F_k(w) + alpha_t CE(classifier(G(eps, y~)), y~) + beta_t KL( classifier(G(eps, y)) || f(x) )
 
-``fedgen`` takes the diversity term of the released code, which has a gradient at usual sizes; ``fedgen-as-printed`` the
-one of the paper.
+``fedgen`` takes the diversity term of the released code, which has a gradient at usual sizes, and its uniform noise;
+``fedgen-as-printed`` the term of the paper and Gaussian noise.
 """
 
 from fedfuse.federation import Recipe
@@ -28,10 +28,12 @@ FEDGEN = Method(
 FEDGEN_AS_PRINTED = Method(
     name="fedgen-as-printed",
     title="FedGen, as printed",
-    citation="Zhu et al., ICML 2021, the paper's diversity term",
-    summary="FedGen with the diversity term of the paper instead of the released code's",
+    citation="Zhu et al., ICML 2021, the paper's diversity term and noise",
+    summary="FedGen with the diversity term and the noise of the paper instead of the released code's",
     exchanges=FEDGEN.exchanges,
     server_keeps=FEDGEN.server_keeps,
     shares_labels=True,
-    recipe=Recipe(local=Generative(generator=GeneratorSettings(distances="norms")), merge=Mean()),
+    recipe=Recipe(
+        local=Generative(generator=GeneratorSettings(distances="norms", distribution="gaussian")), merge=Mean()
+    ),
 )

@@ -3,7 +3,7 @@
 Yao et al., Local-Global Knowledge Distillation in Heterogeneous Federated Learning with Non-IID Data, 2021.
 
     client k minimises F_k(w) + (gamma / 2) mean_i KL( h(wbar_t, x_i) || h(w, x_i) )
-    wbar_t = mean of the last min(M, t) global models
+    wbar_t = mean of the last min(M, t - 1) global models
 """
 
 from fedfuse.federation import Recipe

@@ -3,7 +3,7 @@
 Li, He and Song, Model-Contrastive Federated Learning, CVPR 2021.
 
     client k minimises F_k(w) + mu mean_x [ -log( p / (p + q) ) ]
-    p = e^{cos(z, z_glob) / tau},   q = e^{cos(z, z_prev) / tau}
+    p = e^{cos(z, z_glob) / tau},   q = e^{cos(z, z_prev) / tau}, summed over ``previous`` models
 """
 
 from fedfuse.federation import Recipe
@@ -18,7 +18,7 @@ MOON = Method(
     summary="FedAvg with a contrastive term between the client's features and two earlier models'",
     exchanges="weights down, weights up",
     server_keeps="weights",
-    client_keeps="its previous local model",
+    client_keeps="its previous local model, or several",
     mixes_architectures=False,
     recipe=Recipe(local=Contrastive(), merge=Mean()),
 )

@@ -41,6 +41,10 @@ class Link:
     bias: str | None
     block: int
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.weight,) if self.bias is None else (self.weight, self.bias)
+
 
 def chain(model: Classifier) -> tuple[Link, ...]:
     """The weight layers from the input to the logits; a ConfigError says why the network is no chain."""
@@ -65,6 +69,12 @@ def carry_over(weight: Tensor, assignment: Tensor, width: int, block: int) -> Te
     carried = parts.new_zeros(len(parts), width, *parts.shape[2:])
     carried[:, assignment] = parts
     return carried.reshape(len(weight), -1, *weight.shape[2:])
+
+
+def take_back(weight: Tensor, assignment: Tensor, block: int) -> Tensor:
+    """What ``carry_over`` made the given weight of: of its inputs, those of these neurons, in their order."""
+    parts = weight.reshape(len(weight), -1, block, *weight.shape[2:])
+    return parts[:, assignment].reshape(len(weight), -1, *weight.shape[2:])
 
 
 def _in_order(name: str, module: nn.Module) -> Iterator[tuple[str, nn.Module]]:

@@ -42,8 +42,23 @@ class Adam(Part):
         return torch.optim.Adam(groups, lr=rate, fused=can_fuse(model))
 
 
+class AdamW(Part):
+    """Adam whose weight decay is apart from the gradient (Loshchilov and Hutter, 2019), with torch's defaults."""
+
+    kind: Literal["adamw"] = "adamw"
+    learning_rate: float = Field(1e-3, gt=0)
+    weight_decay: float = Field(0.01, ge=0, description="weights shrink by this times the rate at every step")
+    decay_norms: bool = Field(True, description="whether weight decay also pulls at the scales of norm layers")
+    decay_biases: bool = Field(True, description="whether weight decay also pulls at biases")
+
+    def build(self, model: nn.Module, learning_rate: float | None = None) -> torch.optim.Optimizer:
+        groups = parameter_groups(model, self.weight_decay, self.decay_norms, self.decay_biases)
+        rate = self.learning_rate if learning_rate is None else learning_rate
+        return torch.optim.AdamW(groups, lr=rate, fused=can_fuse(model))
+
+
 def parameter_groups(
-    model: nn.Module, weight_decay: float, decay_norms: bool, decay_biases: bool = True
+    model: nn.Module, weight_decay: float, decay_norms: bool, decay_biases: bool
 ) -> list[dict[str, Any]]:
     """All parameters with the weight decay that applies to them."""
     if (decay_norms and decay_biases) or weight_decay == 0:
@@ -60,7 +75,13 @@ def parameter_groups(
     ]
 
 
-NORM_LAYERS = (nn.modules.batchnorm._BatchNorm, nn.GroupNorm, nn.LayerNorm, nn.modules.instancenorm._InstanceNorm)
+NORM_LAYERS = (
+    nn.modules.batchnorm._BatchNorm,
+    nn.GroupNorm,
+    nn.LayerNorm,
+    nn.RMSNorm,
+    nn.modules.instancenorm._InstanceNorm,
+)
 
 
 def can_fuse(model: nn.Module) -> bool:
@@ -68,4 +89,4 @@ def can_fuse(model: nn.Module) -> bool:
     return all(p.is_floating_point() and p.device.type in ("cpu", "cuda", "mps") for p in model.parameters())
 
 
-AnyOptimizer = Annotated[Sgd | Adam, Field(discriminator="kind")]
+AnyOptimizer = Annotated[Sgd | Adam | AdamW, Field(discriminator="kind")]

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from fedfuse.core.part import Part
 from fedfuse.runtime.bank import ModelBank
-from fedfuse.runtime.optimizers import Adam, Sgd
+from fedfuse.runtime.optimizers import AnyOptimizer
 
 
 @dataclass(frozen=True)
@@ -15,8 +15,10 @@ class Setting:
     """The experiment that a part is about to work in."""
 
     bank: ModelBank
-    optimizer: Sgd | Adam
+    optimizer: AnyOptimizer
     has_validation: bool
+    inputs: int | None = None
+    """How many public inputs a fusion has, if there are any."""
 
 
 class MethodPart(Part):
@@ -24,6 +26,9 @@ class MethodPart(Part):
 
     needs_source: ClassVar[bool] = False
     """Whether it reads unlabelled inputs on the server."""
+
+    takes_fresh_inputs: ClassVar[bool] = False
+    """Whether these may be new at every step, and not the same inputs again."""
 
     needs_labels: ClassVar[bool] = False
     """Whether it reads the true labels of those inputs, which only a bound or a labelled public set allows."""

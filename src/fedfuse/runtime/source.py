@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -32,6 +33,8 @@ class Source:
     """One sentence if the inputs' files held less than the dataset that they are named after."""
     test_overlap: int = 0
     """How many of these inputs are also test inputs (exact copies)."""
+    draw: Callable[[int, Key], Tensor] | None = None
+    """Makes new inputs, where every step of a distillation has its own; ``raw`` are some of them."""
 
     def __len__(self) -> int:
         return len(self.raw)
@@ -53,6 +56,11 @@ class Source:
         """Only the inputs at these positions."""
         labels = None if self.labels is None else self.labels[indices]
         return replace(self, raw=self.raw[indices], labels=labels)
+
+    def drawn(self, count: int, key: Key) -> Source:
+        """As many new inputs in the place of these."""
+        assert self.draw is not None, "only sources of fresh inputs can be asked for some"
+        return replace(self, raw=self.draw(count, key.child("draw")))
 
     def all_indices(self) -> Tensor:
         return torch.arange(len(self))

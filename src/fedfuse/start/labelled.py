@@ -10,6 +10,7 @@ from fedfuse.core.weights import Weights
 from fedfuse.fusion import Distiller
 from fedfuse.fusion.distiller import School
 from fedfuse.fusion.true_labels import label_lessons
+from fedfuse.runtime.part import Setting
 from fedfuse.runtime.view import ServerView
 from fedfuse.start.base import Start
 
@@ -23,6 +24,10 @@ class Labelled(Start):
     distiller: Distiller = Field(
         default_factory=lambda: Distiller(epochs=20, batch_size=128, loss="hard", schedule="constant")
     )
+
+    def check(self, setting: Setting) -> None:
+        super().check(setting)
+        self.distiller.check(setting, "method.start.distiller")
 
     def begin(self, view: ServerView, prototype: str) -> Weights:
         assert view.source is not None, "checked before round 1"

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from fedfuse.core.messages import Tensors, Update
 from fedfuse.core.part import Part
+from fedfuse.core.randomness import Key
 from fedfuse.exchange.base import Party, Shapes
 from fedfuse.runtime.part import Setting
 from fedfuse.runtime.source import Source
@@ -32,8 +33,8 @@ class Weighting(Part):
     def check(self, setting: Setting) -> None:
         """Raise a ConfigError with the reason if clients cannot testify in this setting."""
 
-    def scored(self, source: Source) -> Source:
-        """The public inputs that clients are asked about."""
+    def scored(self, source: Source, common: Key) -> Source:  # noqa: ARG002
+        """The public inputs that clients are asked about, the same for all who have the common key."""
         return source
 
     def learn(self, party: Party) -> Tensors:  # noqa: ARG002

@@ -21,6 +21,7 @@ from pydantic import Field
 from torch import Tensor
 
 from fedfuse.core.messages import Tensors, Update
+from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.exchange.base import Party, Shapes
 from fedfuse.exchange.weighting.base import Weighting
@@ -40,7 +41,7 @@ class ByCertainty(Weighting):
     per_input: ClassVar[bool] = True
     needs_extractor: ClassVar[bool] = True
     negatives: float = Field(
-        0.2, gt=0, lt=1, description="share of the public inputs that stand for everybody else's data, and only that"
+        0.2, gt=0, lt=1, description="random share of the public inputs, which only stands for everybody else's data"
     )
     regularisation: float = Field(0.01, gt=0, description="lambda of the logistic regression")
     epsilon: float | None = Field(
@@ -48,13 +49,13 @@ class ByCertainty(Weighting):
     )
     delta: float = Field(1e-5, gt=0, lt=1)
 
-    def scored(self, source: Source) -> Source:
-        return source.part(source.all_indices()[: len(source) - self._negatives(source)])
+    def scored(self, source: Source, common: Key) -> Source:
+        return source.part(self._divided(source, common)[0])
 
     def learn(self, party: Party) -> Tensors:
         assert party.source is not None, "checked before round 1"
         extractor = party.task.extras[EXTRACTOR]
-        negatives = party.source.part(party.source.all_indices()[-self._negatives(party.source) :])
+        negatives = party.source.part(self._divided(party.source, party.common)[1])
         own = Source("own", party.examples.inputs, party.transform, party.bank.compute)
         features = [_features(extractor, party, inputs) for inputs in (own, negatives)]
         scale = 1 / torch.cat(features).norm(dim=1).max().clamp_min(1e-12)
@@ -74,8 +75,11 @@ class ByCertainty(Weighting):
         scores = torch.stack([update.extras[SCORES].double() for update in updates])
         return [share.unsqueeze(1).float() for share in scores / scores.sum(dim=0)]
 
-    def _negatives(self, source: Source) -> int:
-        return min(max(1, round(self.negatives * len(source))), len(source) - 1)
+    def _divided(self, source: Source, common: Key) -> tuple[Tensor, Tensor]:
+        """Positions of inputs that are asked about and of negatives, at random: files may lie class by class."""
+        number = min(max(1, round(self.negatives * len(source))), len(source) - 1)
+        order = torch.randperm(len(source), generator=common.child("negatives").torch())
+        return order[number:].sort().values, order[:number].sort().values
 
     def _noise(self, party: Party, examples: int, like: Tensor) -> Tensor:
         if self.epsilon is None:

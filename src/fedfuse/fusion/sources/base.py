@@ -45,6 +45,11 @@ class Surroundings:
 class SourceSettings(Part):
     """The base of all sources."""
 
+    @property
+    def is_fresh(self) -> bool:
+        """Whether every step of a distillation has inputs of its own."""
+        return False
+
     @abstractmethod
     def open(self, surroundings: Surroundings) -> Source:
         """Bring the inputs into memory and check that the models can read them."""
@@ -99,7 +104,9 @@ def make_source(
     overlap = _overlap(raw, surroundings.clients.inputs)
     test_overlap = 0 if surroundings.test is None else _overlap(raw, surroundings.test.inputs)
     known = _true_labels(name, labels, surroundings.classes) if surroundings.reads_labels else None
-    return Source(name, raw, transform, surroundings.compute, overlap, known, incomplete, test_overlap)
+    return Source(
+        name, raw, transform, surroundings.compute, overlap, known, incomplete=incomplete, test_overlap=test_overlap
+    )
 
 
 def _true_labels(name: str, labels: Tensor | None, classes: int) -> Tensor:

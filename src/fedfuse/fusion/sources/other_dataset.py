@@ -8,20 +8,25 @@ import torch
 from pydantic import Field
 
 from fedfuse.core.errors import ConfigError
-from fedfuse.data import DataSettings, Transform, load
+from fedfuse.data import Dataset, DataSettings, Transform, load
 from fedfuse.data.tokens import tokenizer_of
+from fedfuse.data.transform import chosen_normalisation
 from fedfuse.fusion.sources.base import FiniteSource, Surroundings, check_classes, make_source
 from fedfuse.runtime.source import Source
 
 
 class PublicData(DataSettings):
-    """Another dataset's section; models read its inputs as they read the clients', with the same constants."""
+    """Another dataset's section; models read its inputs as the clients', with the same constants and augmentation."""
 
     normalisation: Literal["experiment", "dataset", "none", "half"] = Field(  # type: ignore[assignment]
         "experiment",
         description="The constants of the clients' data, the dataset's own (FedDF's code), none at all, or 0.5 for "
         "every mean and deviation.",
     )
+    augment: tuple[Literal["crop", "flip"], ...] | None = Field(  # type: ignore[assignment]
+        None, description="Random changes of these images; those of the clients' if not given, [] for none."
+    )
+    crop_padding: int = Field(4, ge=1, le=64, description="Pixels of zero padding, if augment here names crop.")
 
 
 class OtherDataset(FiniteSource):
@@ -46,14 +51,18 @@ class OtherDataset(FiniteSource):
         return make_source(
             dataset.name,
             self.part_of(inputs, surroundings.key),
-            self._transform(Transform.of(dataset, self.data), dataset.shape, surroundings.transform),
+            self._transform(dataset, surroundings.transform),
             surroundings,
             "set source.data.resize or source.data.channels, or choose another source",
             self.part_of(labels, surroundings.key),
             dataset.incomplete,
         )
 
-    def _transform(self, own: Transform, shape: tuple[int, ...], clients: Transform) -> Transform:
-        """Its own augmentation with the chosen constants."""
-        constants = (clients if self.data.normalisation == "experiment" else own).normalisation
-        return Transform(constants, shape, own.crop_padding, own.flip)
+    def _transform(self, dataset: Dataset, clients: Transform) -> Transform:
+        """The chosen constants and augmentation; the clients' unless this section says otherwise."""
+        is_theirs = self.data.normalisation == "experiment"
+        constants = clients.normalisation if is_theirs else chosen_normalisation(dataset, self.data)
+        padding, flip, augment = clients.crop_padding, clients.flip, self.data.augment
+        if augment is not None:
+            padding, flip = self.data.crop_padding if "crop" in augment else 0, "flip" in augment
+        return Transform(constants, dataset.shape, padding, flip)
