@@ -117,6 +117,47 @@ class TestStep:
         assert divergence(result) < 0.3 * divergence(START)
 
 
+def softened(z, temperature):
+    """Hinton's q_c = exp(z_c / T) / sum exp(z / T)."""
+    powers = (z.double() / temperature).exp()
+    return powers / powers.sum(dim=1, keepdim=True)
+
+
+class TestLosses:
+    TARGET = torch.randn(6, 3, generator=torch.Generator().manual_seed(4)).mul(3).log_softmax(1)
+    LOGITS = torch.randn(6, 3, generator=torch.Generator().manual_seed(5)).mul(2)
+
+    def loss(self, **settings):
+        return float(Distiller(**settings).distance(self.TARGET, self.LOGITS))
+
+    @pytest.mark.parametrize("temperature", [0.5, 1.0, 4.0])
+    def test_kl_of_softened_predictions_scaled_by_the_square(self, temperature):
+        teacher, student = softened(self.TARGET, temperature), softened(self.LOGITS, temperature)
+        expected = temperature**2 * (teacher * (teacher / student).log()).sum(dim=1).mean()
+        assert self.loss(temperature=temperature) == pytest.approx(float(expected), rel=1e-5)
+        elementwise = self.loss(temperature=temperature, loss="kl_elementwise")
+        assert elementwise == pytest.approx(float(expected) / 3, rel=1e-5)
+
+    def test_at_a_high_temperature_it_is_the_squared_error_of_centred_logits(self):
+        """The limit that Hinton et al. derive: (1 / 2K) |z_S - z_T|^2 for logits of mean zero."""
+        teacher, student = (z.double() - z.double().mean(dim=1, keepdim=True) for z in (self.TARGET, self.LOGITS))
+        limit = (teacher - student).square().sum(dim=1).mean() / (2 * 3)
+        wide = Distiller(temperature=1e3).distance(self.TARGET.double(), self.LOGITS.double())
+        assert float(wide) == pytest.approx(float(limit), rel=1e-2)
+
+    def test_the_sum_of_both(self):
+        assert self.loss(loss="kl_mse") == pytest.approx(self.loss(loss="kl") + self.loss(loss="mse"))
+        soft = self.loss(loss="kl_mse", temperature=3.0)
+        assert soft == pytest.approx(self.loss(loss="kl", temperature=3.0) + self.loss(loss="mse"))
+
+    def test_squared_error_and_hard_labels(self):
+        probabilities = self.TARGET.exp()
+        assert self.loss(loss="mse") == pytest.approx(float((self.LOGITS - probabilities).square().mean()))
+        labels = self.TARGET.argmax(dim=1)
+        log_q = softened(self.LOGITS, 1).log()
+        assert self.loss(loss="hard") == pytest.approx(-float(log_q[torch.arange(6), labels].mean()), rel=1e-5)
+
+
 class TestWhichStudentIsKept:
     FIXED = Distiller(optimizer=Sgd(learning_rate=0.2), schedule="constant", evaluate_every=2, patience=4)
 
@@ -247,6 +288,8 @@ class TestSettingsThatWouldDoNothing:
             ({"steps": None, "epochs": None}, "give one of them"),
             ({"swa": {}}, "none is chosen by validation; set keep to last"),
             ({"keep": "last", "keep_start": True}, "set keep to best"),
+            ({"loss": "mse", "temperature": 2.0}, "temperature softens kl, but loss is mse"),
+            ({"loss": "hard", "temperature": 2.0}, "temperature softens kl, but loss is hard"),
         ],
     )
     def test_are_refused(self, values, reason):

@@ -146,6 +146,31 @@ def test_no_steps_leave_the_merged_weights(fuse):
     assert all(result.weights[p].equals(merged[p]) for p in merged)
 
 
+@pytest.mark.parametrize("views", ["fixed", "augmented"])
+def test_a_student_that_all_teachers_are_stays_as_it_is(views):
+    """One client in the round: Algorithm 1 leaves its model, where Adam would make steps of rounding."""
+    bank, updates, _ = mixed()
+    alone = [updates[2]]
+    merged = {"mlp": updates[2].weights}
+    fuse = EnsembleDistillation(distiller=DISTILLER.model_copy(update={"optimizer": Adam()}), views=views)
+    result = fused(fuse, bank, alone, merged)
+    assert result.weights["mlp"].equals(updates[2].weights)
+    assert result.report["mlp"] == {"steps": 0, "best_step": 0}
+    assert result.report["norm"]["steps"] == 6, "the others have a teacher"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"sharpening": 2.0}, {"views": "student"}, {"distiller": DISTILLER.model_copy(update={"loss": "mse"})}],
+    ids=["sharpened", "other views", "other loss"],
+)
+def test_unless_there_is_something_to_learn_from_oneself(more):
+    bank, updates, _ = mixed()
+    fuse = EnsembleDistillation(**{"distiller": DISTILLER, **more})
+    result = fused(fuse, bank, [updates[2]], {"mlp": updates[2].weights})
+    assert result.report["mlp"]["steps"] == 6
+
+
 def test_start_previous_begins_at_the_broadcast_weights():
     bank, updates, merged = mixed()
     previous = {p: make_weights(bank, p, 70) for p in bank.prototypes}
@@ -236,7 +261,7 @@ class TestFreshInputs:
 
     def test_swa_estimates_statistics_on_the_table(self):
         bank, updates, merged = mixed()
-        distiller = DISTILLER.model_copy(update={"swa": Swa(collect_after=0, cycle=2)})
+        distiller = DISTILLER.model_copy(update={"keep": "last", "swa": Swa(collect_after=0, cycle=2)})
         source = self.source()
         result = fused(EnsembleDistillation(distiller=distiller), bank, updates, merged, source=source)
         student = bank.lend("norm", result.weights["norm"])

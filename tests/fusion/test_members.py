@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
+from fedfuse.assembly import build
+from fedfuse.core.errors import ConfigError
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import mean
+from fedfuse.federation.events import EventLog
 from fedfuse.fusion.members import AverageMember, ClientMembers, DirichletMembers, GaussianMembers, Staff, SwagMembers
-from tests.helpers import TinyNorm, make_bank, make_update, make_weights
+from tests.helpers import (
+    TinyNorm,
+    make_bank,
+    make_source,
+    make_update,
+    make_view,
+    make_weights,
+    tiny_config,
+    tiny_method,
+)  # fmt: skip
 
 BANK = make_bank(norm=TinyNorm(), mlp=TinyNorm(width=3))
 SIZES = [10, 30, 60]
@@ -169,3 +183,33 @@ def test_one_client_leaves_nothing_to_sample(members):
     alone = Staff(group.updates[:1], {}, group.previous, group.key)
     (sample,) = members.gather(alone)
     assert sample.weights.equals(group.updates[0].weights)
+
+
+class TestOwnStatistics:
+    SAMPLED = (GaussianMembers(number=3), DirichletMembers(number=3), SwagMembers(number=3))
+
+    @pytest.mark.parametrize("members", SAMPLED, ids=lambda members: members.kind)
+    def test_samples_can_have_statistics_of_their_own(self, members):
+        """Everything but the statistics is as before, and those are what a pass over the source gives."""
+        source = make_source(40)
+        group = replace(staff(), reestimated=make_view(BANK, source=source).reestimated)
+        plain = members.gather(group)
+        own = members.model_copy(update={"batch_norm": "reestimate"}).gather(group)
+        for before, after in zip(plain, own, strict=True):
+            assert torch.equal(before.weights.parameters, after.weights.parameters)
+            assert not torch.equal(before.weights.buffers, after.weights.buffers)
+            model = BANK.lend("norm", before.weights).train()
+            first = model.layers[1](source.raw)  # the linear layer in front of the norm
+            mean_name, variance_name = (name for name, _ in after.weights.layout.buffers)
+            torch.testing.assert_close(after.weights[mean_name], first.mean(dim=0).detach(), rtol=1e-4, atol=1e-5)
+            torch.testing.assert_close(after.weights[variance_name], first.var(dim=0).detach(), rtol=1e-4, atol=1e-5)
+
+    def test_clients_and_the_average_keep_theirs(self):
+        assert not ClientMembers().reestimates
+        assert not AverageMember().reestimates
+
+    def test_without_inputs_it_is_refused_before_round_1(self):
+        teachers = [{"kind": "clients"}, {"kind": "swag", "batch_norm": "reestimate"}]
+        fuse = {"kind": "ensemble_only", "teachers": teachers}
+        with pytest.raises(ConfigError, match="re-estimate BatchNorm statistics on public inputs, but this method has"):
+            build(tiny_config(tiny_method("1-ensemble", fuse=fuse)), EventLog())

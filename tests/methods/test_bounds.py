@@ -7,11 +7,18 @@ import torch
 
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.messages import Task
+from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
+from fedfuse.data import Normalisation, Transform
 from fedfuse.experiment import Experiment
 from fedfuse.federation import Recipe
+from fedfuse.fusion import Distiller
+from fedfuse.fusion.true_labels import label_lessons
 from fedfuse.methods import METHODS
-from tests.helpers import files_of, make_federation, played, tiny_config, tiny_method
+from fedfuse.models import Cnn
+from fedfuse.runtime.bank import ModelBank
+from fedfuse.runtime.source import Source
+from tests.helpers import CPU, files_of, make_federation, played, tiny_config, tiny_method
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 TWO = {"small": {"arch": "mlp", "hidden": [4]}, "wide": {"arch": "mlp", "hidden": [9]}}
@@ -83,6 +90,25 @@ class TestTrueLabels:
         result = run(tmp_path, "run", config)
         assert result.history[0].prototypes["mlp"].accuracy_before_fusion < 0.8
         assert result.accuracy["mlp"] >= 0.9
+
+    def test_inputs_can_be_augmented_and_labels_stay_theirs(self):
+        raw = torch.randint(0, 256, (12, 1, 8, 8), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+        transform = Transform(Normalisation((0.0,), (1.0,)), (1, 8, 8), crop_padding=2, flip=True)
+        labels = torch.arange(12) % 3
+        source = Source("images", raw, transform, CPU, labels=labels)
+        bank, distiller = ModelBank({"cnn": Cnn(arch="cnn1")}, (1, 8, 8), 3, CPU), Distiller(steps=6, batch_size=4)
+        plain, views, again = (
+            [lesson() for lesson in label_lessons(source, distiller, bank, Key(2), augmented)]
+            for augmented in (False, True, True)
+        )
+        for (inputs, target), (seen, same_target), (seen_again, _) in zip(plain, views, again, strict=True):
+            assert torch.equal(target, same_target)
+            assert torch.equal(seen, seen_again)
+            assert not torch.equal(inputs, seen)
+        where = {bytes(raw[i].numpy()): int(labels[i]) for i in range(12)}
+        inputs, target = plain[0]
+        told = [where[bytes((255 * row).round().to(torch.uint8).numpy())] for row in inputs]
+        assert target.argmax(dim=1).tolist() == told
 
     def test_no_other_method_gets_to_see_labels(self):
         reading = {name for name, method in METHODS.items() if method.recipe.needs_labels}

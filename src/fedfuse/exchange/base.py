@@ -144,8 +144,9 @@ class Exchange(MethodPart):
         """The server: the update with the client's weights or predictions in it, made from what travelled."""
         return update
 
-    def combine(self, view: ServerView, updates: Sequence[Update]) -> Answers | None:  # noqa: ARG002
-        """The server: the clients' predictions on the public inputs put together, if that is what they sent."""
+    def combine(self, view: ServerView, updates: Sequence[Update], rows: Tensor | None = None) -> Answers | None:  # noqa: ARG002
+        """The server: the clients' predictions on the round's public inputs, or on these rows of them, put together, if
+        that is what they sent."""
         return None
 
     def combine_exams(self, updates: Sequence[Update]) -> Answers | None:  # noqa: ARG002

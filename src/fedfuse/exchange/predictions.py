@@ -107,12 +107,14 @@ class Predictions(KeptModel, ScoredExchange):
         outputs = unpack(update.extras[PREDICTIONS], self.bits_up, self._size(view), view.bank.classes)
         return replace(update, extras={**update.extras, PREDICTIONS: outputs})
 
-    def combine(self, view: ServerView, updates: Sequence[Update]) -> Answers:
+    def combine(self, view: ServerView, updates: Sequence[Update], rows: Tensor | None = None) -> Answers:
         assert view.source is not None, "checked before round 1"
-        if self.inputs is not None and self.weighting.per_input:
-            rows = self._rows(len(self.weighting.scored(view.source, view.common)), view.common, view.round)
-            names = self.weighting.reply(0, 0)
-            updates = [replace(u, extras={**u.extras, **{n: u.extras[n][rows] for n in names}}) for u in updates]
+        about_inputs = tuple(self.weighting.reply(0, 0)) if self.weighting.per_input else ()
+        if self.inputs is not None:
+            asked = self._rows(len(self.weighting.scored(view.source, view.common)), view.common, view.round)
+            updates = [_only(update, about_inputs, asked) for update in updates]
+        if rows is not None:
+            updates = [_only(update, (PREDICTIONS, *about_inputs), rows) for update in updates]
         return self._together(updates)
 
     def combine_exams(self, updates: Sequence[Update]) -> Answers:
@@ -186,3 +188,8 @@ class Predictions(KeptModel, ScoredExchange):
         assert self.inputs is not None
         order = torch.randperm(inputs, generator=common.child("round", number, "public inputs").torch())
         return order[: self.inputs].sort().values
+
+
+def _only(update: Update, names: Sequence[str], rows: Tensor) -> Update:
+    """The update with only these rows of the named extras, which have one for every input."""
+    return replace(update, extras={**update.extras, **{name: update.extras[name][rows] for name in names}})

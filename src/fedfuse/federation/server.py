@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from statistics import fmean
 
 import torch
@@ -108,13 +108,14 @@ class _Round:
         screened = self.screen(updates)
         merged = self.merge(screened.counted)
         heard = self.heard(screened.teachers)
-        fused = self.fuse(heard, merged, screened.teachers)
+        fusing = self.fusing(heard)
+        fused = self.fuse(fusing, merged, screened.teachers)
         weights = {**self.before.server.weights, **fused.weights}
         if updates:
             self.remember("exchange", self.recipe.exchange.debrief(heard, updates))
         self.remember("local", self.recipe.local.debrief(self.view("local"), screened.counted, weights))
         self.remember("server", {"visits": self.visits_after(updates)})
-        record = self.record(tasks, updates, screened, merged, fused, weights)
+        record = self.record(tasks, _Outcome(updates, screened, merged, fusing, fused, weights))
         server = ServerState(self.number, weights, self.memory, (*self.before.server.history, record))
         self.federation.log.emit("round_finished", **record.to_json())
         return Snapshot(server, states)
@@ -247,13 +248,17 @@ class _Round:
             return view
         return replace(view, answers=exchange.combine(view, teachers), shares=exchange.shares(view, teachers))
 
-    def fuse(self, heard: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:
+    def fusing(self, heard: ServerView) -> ServerView:
+        """What the fusion sees: of the public inputs, those that this round is about."""
+        exchange, source = self.recipe.exchange, heard.source
+        if source is not None:
+            source = exchange.public(source, heard.common, self.number)
+        combine = partial(exchange.combine, heard)
+        return replace(self.view("fuse"), source=source, answers=heard.answers, combine=combine, shares=heard.shares)
+
+    def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:
         if not teachers:
             return Fused(merged, memory=self.memory.get("fuse", {}))
-        source = heard.source
-        if source is not None:
-            source = self.recipe.exchange.public(source, heard.common, self.number)
-        view = replace(self.view("fuse"), source=source, answers=heard.answers, shares=heard.shares)
         fused = self.recipe.fuse.fuse(view, merged, teachers)
         self.remember("fuse", fused.memory)
         return replace(fused, weights={p: self.sound(p, fused, merged) for p in fused.weights})
@@ -269,16 +274,8 @@ class _Round:
             self.diverged(prototype, where, kept="an earlier student")
         return weights
 
-    def record(
-        self,
-        tasks: Sequence[Task],
-        updates: Sequence[Update],
-        screened: Screened,
-        merged: Mapping[str, Weights],
-        fused: Fused,
-        weights: Mapping[str, Weights],
-    ) -> RoundRecord:
-        examiner = self.examiner
+    def record(self, tasks: Sequence[Task], outcome: _Outcome) -> RoundRecord:
+        examiner, updates, merged = self.examiner, outcome.updates, outcome.merged
         losses = [update.metrics["loss"] for update in updates if "loss" in update.metrics]
         if examiner.is_due:
             self.federation.log.tick("evaluate", 0, 1)
@@ -286,17 +283,29 @@ class _Round:
             round=self.number,
             clients=tuple(task.client for task in tasks),
             refused=tuple(sorted({t.client for t in tasks} - {u.client for u in updates})),
-            screened=tuple(sorted(screened.reasons)),
+            screened=tuple(sorted(outcome.screened.reasons)),
             bytes_up=self.bytes_up,
             bytes_down=0 if self.recipe.exchange.pools_data else sum(task.nbytes for task in tasks),
             training_loss=finite(fmean(losses)) if losses else None,
-            ensemble_accuracy=examiner.ensemble(self.view("fuse"), merged, screened.teachers),
+            ensemble_accuracy=examiner.ensemble(outcome.view, merged, outcome.screened.teachers),
             client_accuracy=examiner.clients(updates),
             prototypes={
                 p: examiner.prototype(
-                    p, merged.get(p), weights[p], [u for u in updates if u.prototype == p], fused.report.get(p, {})
+                    p, merged.get(p), weights, [u for u in updates if u.prototype == p], outcome.fused.report.get(p, {})
                 )
-                for p in weights
+                for p, weights in outcome.weights.items()
             },
             seconds=round(time.perf_counter() - self.started, 3),
         )
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What a round has come to, before it is measured; ``view`` is what the fusion saw."""
+
+    updates: Sequence[Update]
+    screened: Screened
+    merged: Mapping[str, Weights]
+    view: ServerView
+    fused: Fused
+    weights: Mapping[str, Weights]

@@ -9,9 +9,8 @@ the average is trained to agree with the ensemble of the clients' models on unla
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
-from functools import partial
-from itertools import islice
 from typing import Any, cast
 
 import torch
@@ -21,14 +20,18 @@ from torch import Tensor, nn
 
 from fedfuse.core.errors import DataError
 from fedfuse.core.randomness import Key
+from fedfuse.core.weights import Weights
 from fedfuse.data import Normalisation, Transform
 from fedfuse.fusion import Distiller
-from fedfuse.fusion.distiller import School, remembered
+from fedfuse.fusion.distiller import School
+from fedfuse.fusion.lessons import lessons_from
 from fedfuse.models import Classifier
-from fedfuse.runtime.batches import endless_batches
 from fedfuse.runtime.compute import Compute
 from fedfuse.runtime.evaluate import evaluation_mode
+from fedfuse.runtime.hands import silence
 from fedfuse.runtime.source import PREDICTION_BATCH, Source
+
+logger = logging.getLogger("flwr")
 
 
 class FedDF(FedAvg):  # type: ignore[misc]  # Flower's types are not read
@@ -69,11 +72,12 @@ class FedDF(FedAvg):  # type: ignore[misc]  # Flower's types are not read
         network = self.source.compute.place(self.model())
         answers = self._ensemble(network, teachers)
         network.load_state_dict(average.to_torch_state_dict())
-        batches = endless_batches(len(self.source), self.distiller.batch_size, key.child("batches"))
-        plan = islice(batches, self.distiller.budget(len(self.source)))
-        lessons = [partial(remembered, self.source, answers, where) for where in plan]
-        school = School(self.source, None, key, lambda _what, _done, _total: None)
+        lessons = lessons_from(self.source, answers, self.distiller.plan(self.source, key))
+        school = School(self.source, None, key, silence)
         self.distiller.distil(cast(Classifier, network), lessons, school)
+        if not Weights.of(network).is_finite():
+            logger.warning("fedfuse: the student diverged; the average is kept")
+            return average
         return ArrayRecord(network.state_dict())
 
     def _ensemble(self, network: nn.Module, teachers: list[ArrayRecord]) -> Tensor:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import islice
 from typing import Any, Literal, Self
 
 import torch
@@ -19,10 +17,11 @@ from fedfuse.core.part import Settings
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.fusion.base import Fused
+from fedfuse.fusion.lessons import Lesson, Step, steps_of
 from fedfuse.fusion.swa import RunningAverage, Swa
 from fedfuse.models import Classifier
 from fedfuse.runtime.bank import ModelBank
-from fedfuse.runtime.batches import endless_batches, slices
+from fedfuse.runtime.batches import slices
 from fedfuse.runtime.evaluate import Evaluator
 from fedfuse.runtime.hands import Progress
 from fedfuse.runtime.optimizers import Adam, AnyOptimizer
@@ -46,11 +45,14 @@ class Distiller(Settings):
     schedule: Literal["cosine", "constant"] = Field(
         "cosine", description="cosine: to zero over the whole step budget. With swa, the rate its cycles start from"
     )
-    loss: Literal["kl", "kl_elementwise", "mse", "hard"] = Field(
+    loss: Literal["kl", "kl_elementwise", "mse", "kl_mse", "hard"] = Field(
         "kl",
         description="kl: KL(teachers, student), mean over the batch; kl_elementwise: mean over classes too, as FedBE's "
         "code (gradients K times smaller); mse: squared error of logits against the teachers' probabilities, as "
-        "FedED; hard: cross-entropy with the teachers' most probable class",
+        "FedED; kl_mse: the sum of kl and mse; hard: cross-entropy with the teachers' most probable class",
+    )
+    temperature: float = Field(
+        1.0, gt=0, description="of the ensemble and the student inside kl, which is scaled by its square"
     )
     clip_norm: float | None = Field(None, gt=0, description="bound on the gradient norm; FedDF's code used 5")
     keep: Literal["best", "last"] = Field("best", description="best on the validation split, or last")
@@ -78,6 +80,8 @@ class Distiller(Settings):
             raise ValueError("swa averages students, so that none is chosen by validation; set keep to last")
         if self.keep == "last" and self.keep_start:
             raise ValueError("keep_start lets validation choose the start, but keep is last; set keep to best")
+        if self.temperature != 1 and not self.loss.startswith("kl"):
+            raise ValueError(f"temperature softens kl, but loss is {self.loss}; set it to 1")
         return self
 
     def check(self, setting: Setting, address: str) -> None:
@@ -91,6 +95,10 @@ class Distiller(Settings):
                 f"every {self.swa.cycle} steps after step {self.swa.collect_after}; lower {address}.swa.collect_after "
                 f"or {address}.batch_size, or set {address}.swa to null"
             )
+
+    def plan(self, source: Source, key: Key) -> list[Step]:
+        """The mini-batches of a whole distillation."""
+        return steps_of(source, self.budget(len(source)), self.batch_size, key)
 
     def budget(self, inputs: int) -> int:
         """Steps planned for a source of this size."""
@@ -110,7 +118,7 @@ class Distiller(Settings):
         with school.key.child("dropout").default_generator():
             for lesson in lessons:
                 inputs, target = lesson()
-                loss = _LOSSES[self.loss](target, student(inputs))
+                loss = self.distance(target, student(inputs))
                 optimizer.zero_grad()
                 loss.backward()
                 if self.clip_norm is not None:
@@ -133,15 +141,23 @@ class Distiller(Settings):
         collected = None if self.swa is None else average.count
         return Distilled(taken, best.step, best.accuracy, diverged_at, collected)
 
+    def distance(self, target: Tensor, logits: Tensor) -> Tensor:
+        """How far a student's logits are from the teachers' log-probabilities, mean over the batch."""
+        if self.loss == "hard":
+            return F.cross_entropy(logits, target.argmax(dim=1))
+        if self.loss == "mse":
+            return _squared_error(target, logits)
+        divergence = _divergence(target, logits, self.temperature)
+        if self.loss == "kl_elementwise":
+            return divergence.mean()
+        divergence = divergence.sum() / len(target)
+        return divergence + _squared_error(target, logits) if self.loss == "kl_mse" else divergence
+
     def _rate(self, step: int, budget: int) -> float:
         fraction = 1.0 if self.swa is None else self.swa.rate_fraction(step)
         if self.schedule == "cosine":
             fraction *= 0.5 * (1 + math.cos(math.pi * step / budget))
         return self.optimizer.learning_rate * fraction
-
-
-Lesson = Callable[[], tuple[Tensor, Tensor]]
-"""One step's inputs and the teachers' log-probabilities for them, made when it is needed."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +177,7 @@ class Distilled:
 
     steps: int
     best_step: int
-    validation_accuracy: float | None
+    validation_accuracy: float | None = None
     diverged_at: int | None = None
     collected: int | None = None
 
@@ -199,17 +215,6 @@ class Course:
         return Fused(weights, report)
 
 
-def lessons_from(source: Source, answers: Tensor, distiller: Distiller, key: Key) -> list[Lesson]:
-    """A distillation's whole plan of mini-batches, from a table of answers about the source."""
-    batches = endless_batches(len(source), distiller.batch_size, key.child("batches"), source.lengths)
-    return [partial(remembered, source, answers, where) for where in islice(batches, distiller.budget(len(source)))]
-
-
-def remembered(source: Source, answers: Tensor, where: Tensor) -> tuple[Tensor, Tensor]:
-    """A lesson from a table of answers about the source, which may lie anywhere."""
-    return source.inputs(where), answers[where].to(source.compute.device)
-
-
 class _Best:
     """The best student so far by validation accuracy; without a validation split, simply the last one."""
 
@@ -234,24 +239,17 @@ class _Best:
             self.weights.load_into(self.student)
 
 
-def _kl(target: Tensor, logits: Tensor) -> Tensor:
-    """KL(teachers || student), mean over the batch."""
-    return F.kl_div(logits.log_softmax(dim=1), target, log_target=True, reduction="batchmean")
+def _divergence(target: Tensor, logits: Tensor, temperature: float) -> Tensor:
+    """The terms of T^2 KL(teachers || student), of which each is the softmax of its log-probabilities over T."""
+    if temperature == 1:
+        return F.kl_div(logits.log_softmax(dim=1), target, log_target=True, reduction="none")
+    soft = (target / temperature).log_softmax(dim=1)
+    student = (logits / temperature).log_softmax(dim=1)
+    return temperature**2 * F.kl_div(student, soft, log_target=True, reduction="none")
 
 
-def _kl_elementwise(target: Tensor, logits: Tensor) -> Tensor:
-    return F.kl_div(logits.log_softmax(dim=1), target, log_target=True, reduction="none").mean()
-
-
-def _mse(target: Tensor, logits: Tensor) -> Tensor:
+def _squared_error(target: Tensor, logits: Tensor) -> Tensor:
     return F.mse_loss(logits, target.exp())
-
-
-def _hard(target: Tensor, logits: Tensor) -> Tensor:
-    return F.cross_entropy(logits, target.argmax(dim=1))
-
-
-_LOSSES = {"kl": _kl, "kl_elementwise": _kl_elementwise, "mse": _mse, "hard": _hard}
 
 
 def _set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:

@@ -44,6 +44,11 @@ class EnsembleFuse(Fuse):
             raise ConfigError(
                 "method.fuse.weighting validation judges teachers on validation examples; set data.validation"
             )
+        if setting.inputs is None and any(member.reestimates for member in self.teachers):
+            raise ConfigError(
+                "method.fuse.teachers re-estimate BatchNorm statistics on public inputs, but this method has none; set "
+                "their batch_norm to average"
+            )
 
     def ensemble(
         self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]
@@ -53,7 +58,8 @@ class EnsembleFuse(Fuse):
 
     def _ensemble(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Ensemble:
         trust = client_weights(self.weighting, view, teachers)
-        staff = Staff(teachers, merged, view.weights, view.key.child("teachers"), trust)
+        reestimated = None if view.source is None else view.reestimated
+        staff = Staff(teachers, merged, view.weights, view.key.child("teachers"), trust, reestimated)
         return Ensemble(view.bank, [teacher for kind in self.teachers for teacher in kind.gather(staff)], self.target)
 
 

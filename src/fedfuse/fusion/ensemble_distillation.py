@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import islice
 from typing import ClassVar, Literal, Self
 
 import torch
@@ -24,11 +23,11 @@ from fedfuse.core.messages import Update
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.fusion.base import Fused
-from fedfuse.fusion.distiller import Distiller, Lesson, remembered, teach
+from fedfuse.fusion.distiller import Distilled, Distiller, teach
 from fedfuse.fusion.ensemble import EnsembleFuse
+from fedfuse.fusion.lessons import Lesson, lessons_from
 from fedfuse.fusion.students import StudentFuse
 from fedfuse.fusion.teachers import Ensemble
-from fedfuse.runtime.batches import endless_batches
 from fedfuse.runtime.part import Setting
 from fedfuse.runtime.source import Source
 from fedfuse.runtime.view import ServerView
@@ -64,21 +63,30 @@ class EnsembleDistillation(EnsembleFuse, StudentFuse):
         assert view.source is not None, "checked before round 1"
         if self.distiller.budget(len(view.source)) == 0:
             return Fused(merged)
-        lessons = self._lessons(view, view.source, self._ensemble(view, merged, teachers))
-        return teach(view, self.distiller, self.starts(view, merged), lessons)
+        ensemble, starts = self._ensemble(view, merged, teachers), self.starts(view, merged)
+        students = {p: start for p, start in starts.items() if not self._is_its_own_teacher(p, start, ensemble)}
+        untaught = Fused(starts, {prototype: Distilled(0, 0).report() for prototype in starts})
+        if not students:
+            return untaught
+        taught = teach(view, self.distiller, students, self._lessons(view, view.source, ensemble))
+        return Fused({**starts, **taught.weights}, {**untaught.report, **taught.report})
+
+    def _is_its_own_teacher(self, prototype: str, start: Weights, ensemble: Ensemble) -> bool:
+        """Whether all teachers are the student as it starts, so that there is nothing but rounding to learn.
+
+        With one client in the round, Algorithm 1 leaves its model; Adam would make steps of any gradient.
+        """
+        as_taught = self.sharpening == 1 and self.views != "student" and self.distiller.loss in ("kl", "kl_elementwise")
+        return as_taught and all(t.prototype == prototype and t.weights.equals(start) for t in ensemble.teachers)
 
     def _lessons(self, view: ServerView, source: Source, ensemble: Ensemble) -> list[Lesson]:
         """One plan of mini-batches for all students, so that teachers answer once for all of them."""
-        batches = endless_batches(len(source), self.distiller.batch_size, view.key.child("batches"), source.lengths)
-        plan = list(islice(batches, self.distiller.budget(len(source))))
-        keys = [view.key.child("views", i) for i in range(len(plan))]
+        plan = self.distiller.plan(source, view.key)
         if self.views == "augmented" or source.draw is not None:
-            return [partial(self._fresh, source, ensemble, *step) for step in zip(plan, keys, strict=True)]
-        asked = torch.cat(plan).unique()
+            return [partial(self._fresh, source, ensemble, *step) for step in plan]
+        asked = torch.cat([where for where, _ in plan]).unique()
         answers = self._sharpen(ensemble.predict(source, asked, view.progress, view.hands))
-        if self.views == "student":
-            return [partial(_student_augmented, source, answers, *step) for step in zip(plan, keys, strict=True)]
-        return [partial(remembered, source, answers, where) for where in plan]
+        return lessons_from(source, answers, plan, augmented=self.views == "student")
 
     def _fresh(self, source: Source, ensemble: Ensemble, where: Tensor, key: Key) -> tuple[Tensor, Tensor]:
         """A step with new views, or new inputs altogether, for which teachers answer now."""
@@ -91,7 +99,3 @@ class EnsembleDistillation(EnsembleFuse, StudentFuse):
     def _sharpen(self, log_probabilities: Tensor) -> Tensor:
         """p^s / sum p^s."""
         return log_probabilities if self.sharpening == 1 else (self.sharpening * log_probabilities).log_softmax(dim=1)
-
-
-def _student_augmented(source: Source, answers: Tensor, where: Tensor, key: Key) -> tuple[Tensor, Tensor]:
-    return source.augmented(where, key), answers[where].to(source.compute.device)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
@@ -37,6 +37,8 @@ class Staff:
     previous: Mapping[str, Weights]
     key: Key
     trust: Mapping[int, Trust] = field(default_factory=dict)
+    reestimated: Callable[[str, Weights], Weights] | None = None
+    """A model with BatchNorm statistics of its own, where there are inputs to estimate them on."""
 
     def weight(self, update: Update) -> Trust:
         return self.trust.get(update.client, 1.0)
@@ -59,6 +61,11 @@ class Members(Part):
     @property
     def compares_widths(self) -> bool:
         """Whether it subtracts the server's weights from the clients'."""
+        return False
+
+    @property
+    def reestimates(self) -> bool:
+        """Whether it needs public inputs to estimate BatchNorm statistics on."""
         return False
 
     @abstractmethod
@@ -84,18 +91,50 @@ class AverageMember(Members):
         return [Teacher(prototype, weights, staff.weight_of(prototype)) for prototype, weights in staff.merged.items()]
 
 
-class GaussianMembers(Members):
+class SampledMembers(Members):
+    """Models sampled around the clients of each prototype; they count as the mean of those clients."""
+
+    kind: str
+    number: int = Field(10, ge=1, description="samples per prototype (M of FedBE)")
+    batch_norm: Literal["average", "reestimate"] = Field(
+        "average",
+        description="BatchNorm statistics of a sample: the average's, or computed anew on the public inputs, as SWAG "
+        "and FedDF's code for it",
+    )
+
+    @property
+    def reestimates(self) -> bool:
+        return self.batch_norm == "reestimate"
+
+    @abstractmethod
+    def samples(self, staff: Staff, prototype: str, updates: Sequence[Update]) -> Iterator[Weights]:
+        """The models sampled around these clients."""
+
+    def gather(self, staff: Staff) -> list[Teacher]:
+        return [
+            Teacher(prototype, self._settled(staff, prototype, sampled), staff.weight_of(prototype))
+            for prototype, updates in staff.by_prototype().items()
+            for sampled in self.samples(staff, prototype, updates)
+        ]
+
+    def _settled(self, staff: Staff, prototype: str, sampled: Weights) -> Weights:
+        if not self.reestimates or not sampled.layout.buffers:
+            return sampled
+        assert staff.reestimated is not None, "checked before round 1"
+        return staff.reestimated(prototype, sampled)
+
+
+class GaussianMembers(SampledMembers):
     """Samples from a diagonal Gaussian over the clients' weights (FedBE, equation 5).
 
         mu = sum_i (|D_i| / |D|) w_i,   Sigma = diag( sum_i (|D_i| / |D|) (w_i - mu)^2 ),   w ~ N(mu, Sigma)
 
     As coded, each tensor's update direction u_i = (w_i - w) / ||w_i - w|| is averaged and varied instead, with its
-    deviation scaled by 0.1, and applied with the clients' mean update length. BatchNorm statistics are the average's:
-    a sampled variance could be negative.
+    deviation scaled by 0.1, and applied with the clients' mean update length. BatchNorm statistics are not sampled: a
+    variance could be negative.
     """
 
     kind: Literal["gaussian"] = "gaussian"
-    number: int = Field(10, ge=1, description="samples per prototype (M of the paper)")
     form: Literal["as_printed", "as_coded"] = "as_printed"
     scale: float | None = Field(None, ge=0, description="factor on the deviation; 1 as printed, 0.1 as coded")
 
@@ -103,18 +142,15 @@ class GaussianMembers(Members):
     def compares_widths(self) -> bool:
         return self.form == "as_coded"
 
-    def gather(self, staff: Staff) -> list[Teacher]:
-        teachers = []
-        for prototype, updates in staff.by_prototype().items():
-            centre = mean([u.weights for u in updates], [float(u.examples) for u in updates])
-            random = staff.key.child("gaussian", prototype).torch()
-            for _ in range(self.number):
-                if self.form == "as_printed":
-                    sampled = self._printed(updates, centre, random)
-                else:
-                    sampled = self._coded(updates, staff.previous[prototype], random)
-                teachers.append(Teacher(prototype, centre.with_parameters(sampled), staff.weight_of(prototype)))
-        return teachers
+    def samples(self, staff: Staff, prototype: str, updates: Sequence[Update]) -> Iterator[Weights]:
+        centre = mean([u.weights for u in updates], [float(u.examples) for u in updates])
+        random = staff.key.child("gaussian", prototype).torch()
+        for _ in range(self.number):
+            if self.form == "as_printed":
+                sampled = self._printed(updates, centre, random)
+            else:
+                sampled = self._coded(updates, staff.previous[prototype], random)
+            yield centre.with_parameters(sampled)
 
     def _printed(self, updates: Sequence[Update], centre: Weights, random: torch.Generator) -> Tensor:
         total = sum(u.examples for u in updates)
@@ -135,30 +171,24 @@ class GaussianMembers(Members):
         return torch.cat(sampled)
 
 
-class DirichletMembers(Members):
+class DirichletMembers(SampledMembers):
     """Samples from the simplex spanned by the clients (FedBE, equation 7).
 
     gamma ~ Dir(alpha),   w = sum_i gamma_i |D_i| w_i / sum_i gamma_i |D_i|
     """
 
     kind: Literal["dirichlet"] = "dirichlet"
-    number: int = Field(10, ge=1, description="samples per prototype (M of the paper)")
     alpha: float = Field(1.0, gt=0)
     by_examples: bool = Field(True, description="weigh clients by |D_i| as printed; the released code does not")
 
-    def gather(self, staff: Staff) -> list[Teacher]:
-        teachers = []
-        for prototype, updates in staff.by_prototype().items():
-            random = staff.key.child("dirichlet", prototype).numpy()
-            sizes = np.array([u.examples if self.by_examples else 1 for u in updates], dtype=float)
-            for gamma in random.dirichlet([self.alpha] * len(updates), size=self.number):
-                coefficients = (gamma * sizes).tolist()
-                sampled = mean([u.weights for u in updates], coefficients)
-                teachers.append(Teacher(prototype, sampled, staff.weight_of(prototype)))
-        return teachers
+    def samples(self, staff: Staff, prototype: str, updates: Sequence[Update]) -> Iterator[Weights]:
+        random = staff.key.child("dirichlet", prototype).numpy()
+        sizes = np.array([u.examples if self.by_examples else 1 for u in updates], dtype=float)
+        for gamma in random.dirichlet([self.alpha] * len(updates), size=self.number):
+            yield mean([u.weights for u in updates], (gamma * sizes).tolist())
 
 
-class SwagMembers(Members):
+class SwagMembers(SampledMembers):
     """Samples from a Gaussian with diagonal and low-rank covariance over the clients' weights.
 
     SWAG (Maddox et al., A Simple Baseline for Bayesian Uncertainty in Deep Learning, NeurIPS 2019) with clients in the
@@ -167,27 +197,21 @@ class SwagMembers(Members):
         mu = (1/m) sum_i w_i,   diag = (1/m) sum_i (w_i - mu)^2,   D = [w_i - mu], K = min(rank, m) columns
         w = mu + (1/sqrt 2) diag^(1/2) eps_1 + (1/sqrt(2 (K - 1))) D eps_2,   eps_1, eps_2 ~ N(0, I)
 
-    SWAG keeps the latest K iterates in D; clients have no order, so K of them are drawn. BatchNorm statistics are the
-    mean's.
+    SWAG keeps the latest K iterates in D; clients have no order, so K of them are drawn.
     """
 
     kind: Literal["swag"] = "swag"
-    number: int = Field(10, ge=1, description="samples per prototype")
     rank: int = Field(20, ge=2, description="most clients in the low-rank part (K of the paper)")
     scale: float = Field(1.0, ge=0, description="factor on the deviation from the mean; 1 is SWAG")
 
-    def gather(self, staff: Staff) -> list[Teacher]:
-        teachers = []
-        for prototype, updates in staff.by_prototype().items():
-            centre = mean([u.weights for u in updates], [1.0] * len(updates))
-            random = staff.key.child("swag", prototype).torch()
-            deviations = torch.stack([u.weights.parameters - centre.parameters for u in updates])
-            diagonal = deviations.square().mean(dim=0).sqrt()
-            low_rank = deviations[torch.randperm(len(updates), generator=random)[: self.rank]]
-            for _ in range(self.number):
-                sampled = centre.parameters + self.scale * _swag_deviation(diagonal, low_rank, random)
-                teachers.append(Teacher(prototype, centre.with_parameters(sampled), staff.weight_of(prototype)))
-        return teachers
+    def samples(self, staff: Staff, prototype: str, updates: Sequence[Update]) -> Iterator[Weights]:
+        centre = mean([u.weights for u in updates], [1.0] * len(updates))
+        random = staff.key.child("swag", prototype).torch()
+        deviations = torch.stack([u.weights.parameters - centre.parameters for u in updates])
+        diagonal = deviations.square().mean(dim=0).sqrt()
+        low_rank = deviations[torch.randperm(len(updates), generator=random)[: self.rank]]
+        for _ in range(self.number):
+            yield centre.with_parameters(centre.parameters + self.scale * _swag_deviation(diagonal, low_rank, random))
 
 
 def _swag_deviation(diagonal: Tensor, low_rank: Tensor, random: torch.Generator) -> Tensor:

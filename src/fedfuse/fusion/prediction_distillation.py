@@ -2,22 +2,28 @@
 
     zT_j = sum_k w_k z_k(x_j);   student <- argmin sum_j loss( zT_j, f(w, x_j) )
 
+over all clients k, or at each step over some of them, drawn anew.
 The server never sees a client's weights. A student may be of a prototype that no client runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import ClassVar, Literal
 
 from pydantic import Field
+from torch import Tensor
 
 from fedfuse.core.errors import ConfigError, unknown
 from fedfuse.core.messages import Update
+from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.fusion.base import Fuse, Fused, Reads
-from fedfuse.fusion.distiller import Distiller, lessons_from, teach
+from fedfuse.fusion.distiller import Distiller, teach
+from fedfuse.fusion.lessons import Lesson, lessons_from, told
 from fedfuse.runtime.part import Setting
+from fedfuse.runtime.source import Source
 from fedfuse.runtime.view import ServerView
 
 
@@ -30,6 +36,13 @@ class PredictionDistillation(Fuse):
         None, min_length=1, description="which models to distil; null: all of them"
     )
     start: Literal["fresh", "previous"] = Field("fresh", description="a new student every round, or last round's")
+    teachers_per_step: float = Field(
+        1.0,
+        gt=0,
+        le=1,
+        description="share of the clients that are heard at each step of the distillation, drawn anew (gamma of "
+        "FedED's Algorithm 2, which the thesis sets to 1)",
+    )
     distiller: Distiller = Field(default_factory=Distiller)
 
     def check(self, setting: Setting) -> None:
@@ -44,9 +57,23 @@ class PredictionDistillation(Fuse):
 
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:  # noqa: ARG002
         assert view.source is not None, "checked before round 1"
+        return teach(view, self.distiller, self._begin(view), self._lessons(view, view.source, teachers))
+
+    def _lessons(self, view: ServerView, source: Source, teachers: Sequence[Update]) -> list[Lesson]:
         assert view.answers is not None, "checked when the recipe was made"
-        lessons = lessons_from(view.source, view.answers.log_probabilities, self.distiller, view.key)
-        return teach(view, self.distiller, self._begin(view), lessons)
+        plan = self.distiller.plan(source, view.key)
+        heard = max(1, round(self.teachers_per_step * len(teachers)))
+        if heard == len(teachers):
+            return lessons_from(source, view.answers.log_probabilities, plan)
+        return [partial(told, source, self._some(view, teachers, heard, *step), step[0]) for step in plan]
+
+    def _some(self, view: ServerView, teachers: Sequence[Update], heard: int, where: Tensor, key: Key) -> Tensor:
+        """What so many clients, drawn for this step, say together about its inputs."""
+        drawn = sorted(key.child("teachers").numpy().choice(len(teachers), size=heard, replace=False).tolist())
+        assert view.combine is not None, "checked when the recipe was made"
+        answers = view.combine([teachers[place] for place in drawn], where)
+        assert answers is not None, "checked when the recipe was made"
+        return answers.log_probabilities
 
     def _begin(self, view: ServerView) -> Mapping[str, Weights]:
         students = self.students or view.bank.prototypes

@@ -15,7 +15,8 @@ from fedfuse.core.messages import Update
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.fusion.base import Fused, Reads
-from fedfuse.fusion.distiller import Distiller, Lesson, lessons_from, teach
+from fedfuse.fusion.distiller import Distiller, teach
+from fedfuse.fusion.lessons import Lesson, lessons_from
 from fedfuse.fusion.students import StudentFuse
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.part import Setting
@@ -29,6 +30,9 @@ class TrueLabels(StudentFuse):
     kind: Literal["true_labels"] = "true_labels"
     needs_labels: ClassVar[bool] = True
     reads: ClassVar[Reads] = "weights"
+    views: Literal["fixed", "student"] = Field(
+        "fixed", description="student: a fresh augmentation of its inputs at every step, as FedBE's students have"
+    )
     distiller: Distiller = Field(default_factory=lambda: Distiller(loss="hard"))
 
     def check(self, setting: Setting) -> None:
@@ -37,15 +41,17 @@ class TrueLabels(StudentFuse):
 
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:  # noqa: ARG002
         assert view.source is not None, "checked before round 1"
-        lessons = label_lessons(view.source, self.distiller, view.bank, view.key)
+        lessons = label_lessons(view.source, self.distiller, view.bank, view.key, self.views == "student")
         return teach(view, self.distiller, self.starts(view, merged), lessons)
 
     def ensemble(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> None:  # noqa: ARG002
         return None
 
 
-def label_lessons(source: Source, distiller: Distiller, bank: ModelBank, key: Key) -> list[Lesson]:
+def label_lessons(
+    source: Source, distiller: Distiller, bank: ModelBank, key: Key, augmented: bool = False
+) -> list[Lesson]:
     """Mini-batches of inputs with certainty about their true class."""
     assert source.labels is not None, "checked before round 1"
     target = F.one_hot(source.labels, bank.classes).float().clamp_min(1e-12).log()
-    return lessons_from(source, target, distiller, key)
+    return lessons_from(source, target, distiller.plan(source, key), augmented)

@@ -7,7 +7,6 @@ from typing import Literal
 
 from fedfuse.core.messages import Update
 from fedfuse.core.weights import Weights
-from fedfuse.runtime.batch_norm import reestimate
 from fedfuse.runtime.view import ServerView
 
 BatchNormPolicy = Literal["average", "last", "reestimate", "batch"]
@@ -24,7 +23,5 @@ def settle(
     if policy == "last":
         return merged.with_buffers(updates[-1].weights.buffers)
     if policy == "reestimate" and view.source is not None:
-        model = view.bank.lend(prototype, merged)
-        reestimate(model, view.source)
-        return Weights.of(model, merged.layout)
+        return view.reestimated(prototype, merged)
     return merged

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
 
-from fedfuse.core.messages import Tensors
+from fedfuse.core.messages import Tensors, Update
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.runtime.bank import ModelBank
+from fedfuse.runtime.batch_norm import reestimate
 from fedfuse.runtime.evaluate import Evaluator
 from fedfuse.runtime.hands import OWN, Hands, Progress, silence
 from fedfuse.runtime.source import Source
@@ -50,8 +51,17 @@ class ServerView:
     source: Source | None
     answers: Answers | None = None
     """Where predictions are what clients send."""
+    combine: Callable[[Sequence[Update], Tensor], Answers | None] | None = None
+    """How answers are made: of some clients, about some rows of the public inputs."""
     shares: Sequence[Tensor] = ()
     """How much each client's predictions count on the source, where clients testified to it."""
     progress: Progress = silence
     hands: Hands = OWN
     """Who does the heavy work of this round."""
+
+    def reestimated(self, prototype: str, weights: Weights) -> Weights:
+        """The weights with BatchNorm statistics that were computed anew on the public inputs."""
+        assert self.source is not None, "checked before round 1"
+        model = self.bank.lend(prototype, weights)
+        reestimate(model, self.source)
+        return Weights.of(model, weights.layout)
