@@ -163,7 +163,8 @@ def _source(config: ExperimentConfig) -> str:
 def _teacher(one: Quantities) -> str:
     words = [f"{one['number']}"] if "number" in one else []
     words += [one["kind"]] + ([f"of {one['alpha']:g}"] if "alpha" in one else [])
-    return " ".join(words + ([one["form"]] if "form" in one else []))
+    own = ["with own statistics"] if one.get("batch_norm") == "reestimate" else []
+    return " ".join([*words, *([one["form"]] if "form" in one else []), *own])
 
 
 def _fusion(fuse: Quantities) -> Quantities:
