@@ -148,7 +148,7 @@ def _server(config: ExperimentConfig) -> Quantities:
 def _source(config: ExperimentConfig) -> str:
     source = config.source
     if source.kind in ("uniform_noise", "gaussian_noise"):
-        return f"{source.kind}, {source.size}"
+        return f"{source.kind}, {source.size}" + (", new at every step" if source.fresh else "")
     words = ["public examples" if source.kind == "held_out" else source.data.name]
     if source.kind == "dataset":
         words += [f"{len(source.classes)} classes"] if source.classes else []
