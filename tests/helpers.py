@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -150,7 +151,8 @@ def make_federation(
     holdings = {client: make_examples(8 + 3 * client, seed=client) for client in range(clients)}
     training = TrainingSettings(epochs=1, batch_size=4)
     public = make_source(source, labelled=labelled) if source else None
-    test = make_examples(30, seed=1000)
+    test, validating = make_examples(30, seed=1000), make_evaluator(make_examples(validation, seed=1001))
+    by_batch = settings.get("batch_norm") == "batch"
     exam = Source("test", test.inputs, AS_IT_IS, CPU)
     clients_here = Clients(holdings, AS_IT_IS, bank, recipe.local, recipe.exchange, public, exam, training, 10, key)
     engine: Any = LocalEngine(clients_here)
@@ -161,8 +163,8 @@ def make_federation(
         clients=clients,
         bank=bank,
         engine=BentEngine(engine, bend) if bend else engine,
-        test=make_evaluator(test),
-        validation=make_evaluator(make_examples(validation, seed=1001)) if validation else None,
+        test=replace(make_evaluator(test), batch_statistics=by_batch),
+        validation=replace(validating, batch_statistics=by_batch) if validation else None,
         source=public,
         key=key,
         log=EventLog(listeners=(listener,) if listener else ()),

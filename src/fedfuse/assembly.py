@@ -122,7 +122,8 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None)
     )
 
     def evaluator(examples: Any) -> Evaluator:
-        return Evaluator(examples, transform, compute, config.evaluation.batch_size)
+        by_batch = config.federation.batch_norm == "batch"
+        return Evaluator(examples, transform, compute, config.evaluation.batch_size, by_batch)
 
     federation = Federation(
         recipe=config.recipe,

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 import torch
 
+from fedfuse.assembly import build
 from fedfuse.core.weights import Weights, mean
 from fedfuse.federation import EvaluationSettings
 from fedfuse.federation.checkpoint import load_checkpoint, save_checkpoint
+from fedfuse.federation.events import EventLog
 from fedfuse.fusion import Distiller, EnsembleDistillation
 from fedfuse.local import Hooks, Objective
 from fedfuse.merge import Mean, Momentum
@@ -29,6 +31,7 @@ from tests.helpers import (
     make_federation,
     make_recipe,
     played,
+    tiny_config,
     without_seconds,
 )
 
@@ -343,8 +346,16 @@ class TestRecord:
         federation = make_federation(bank=bank, batch_norm="batch")
         after = played(federation, 1)
         model = bank.lend("mlp", after.server.weights["mlp"])
-        assert after.server.history[0].prototypes["mlp"].loss == federation.test.score(model, True).loss
-        assert federation.test.score(model, True).loss != federation.test.score(model, False).loss
+        plain = dataclasses.replace(federation.test, batch_statistics=False)
+        assert after.server.history[0].prototypes["mlp"].loss == federation.test.score(model).loss
+        assert federation.test.score(model).loss != plain.score(model).loss
+
+    def test_batch_policy_holds_wherever_models_are_judged(self):
+        """On the validation split too: for screens, weights of teachers, and which student is kept."""
+        policies = {"average": False, "batch": True}
+        for policy, expected in policies.items():
+            federation = build(tiny_config("feddf", federation={"batch_norm": policy}), EventLog()).federation
+            assert federation.test.batch_statistics == federation.validation.batch_statistics == expected
 
     def test_reestimate_uses_the_source(self):
         bank = make_bank(mlp=TinyNorm())

@@ -29,17 +29,38 @@ def test_last_takes_the_last_clients_statistics():
     assert torch.equal(result.parameters, MERGED.parameters)
 
 
-@pytest.mark.parametrize("size", [50, REESTIMATION_BATCH + 44])
-def test_reestimate_is_the_mean_of_batch_statistics_over_the_source(size):
+def hidden(source):
+    """What the norm layer is shown of the whole source."""
+    weight, bias = MERGED["layers.1.weight"].double(), MERGED["layers.1.bias"].double()
+    return source.raw.double() @ weight.T + bias
+
+
+@pytest.mark.parametrize(("size", "batches"), [(50, 1), (REESTIMATION_BATCH + 44, 2)])
+def test_reestimate_is_the_mean_of_batch_statistics_over_the_source(size, batches):
+    """Batches are of equal size, so that the mean is that of all inputs."""
     source = make_source(size)
     result = settled("reestimate", source)
-    weight, bias = MERGED["layers.1.weight"].double(), MERGED["layers.1.bias"].double()
-    hidden = [x.double() @ weight.T + bias for x in source.raw.split(REESTIMATION_BATCH)]
-    mean = torch.stack([h.mean(0) for h in hidden]).mean(0)
-    variance = torch.stack([h.var(0, unbiased=True) for h in hidden]).mean(0)
-    assert torch.allclose(result["layers.2.running_mean"].double(), mean, rtol=1e-4, atol=1e-5)
+    shown = hidden(source)
+    variance = torch.stack([h.var(0, unbiased=True) for h in shown[source.mixed].chunk(batches)]).mean(0)
+    assert torch.allclose(result["layers.2.running_mean"].double(), shown.mean(0), rtol=1e-4, atol=1e-5)
     assert torch.allclose(result["layers.2.running_var"].double(), variance, rtol=1e-4, atol=1e-5)
     assert torch.equal(result.parameters, MERGED.parameters)
+
+
+@pytest.mark.parametrize("over", [2, 4, 32])
+def test_a_few_inputs_more_than_a_batch_do_not_bend_the_statistics(over):
+    source = make_source(REESTIMATION_BATCH + over)
+    result = settled("reestimate", source)
+    assert torch.allclose(result["layers.2.running_var"].double(), hidden(source).var(0), rtol=0.02)
+
+
+def test_reestimate_does_not_depend_on_how_the_source_lies():
+    """Sorted along what the first neuron sees, batches in order would each know a part of the range only."""
+    source = make_source(3 * REESTIMATION_BATCH)
+    along = hidden(source)[:, 0].argsort()
+    expected, result = settled("reestimate", source), settled("reestimate", source.part(along))
+    assert torch.allclose(result.buffers, expected.buffers, rtol=1e-5)
+    assert torch.allclose(result["layers.2.running_var"].double(), hidden(source).var(0), rtol=0.02)
 
 
 def test_reestimate_does_not_depend_on_the_statistics_before():

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fedfuse.core.hashes import order_of
 from fedfuse.core.weights import Weights
 from fedfuse.runtime.evaluate import evaluation_mode
 from tests.helpers import TinyNorm, make_bank, make_evaluator, make_examples, make_weights
@@ -43,12 +45,13 @@ def test_batch_statistics_normalise_by_each_batch():
     model = bank.lend("norm", make_weights(bank, "norm", 1))
     linear, norm = model.layers[1], model.layers[2]
     loss = 0.0
-    for at in (slice(0, 8), slice(8, 12)):
+    mixed = order_of(examples.inputs)
+    for at in (mixed[:6], mixed[6:]):  # 12 examples in batches of at most 8: two equal ones
         h = linear(examples.inputs[at])
         h = (h - h.mean(0)) / (h.var(0, unbiased=False) + norm.eps).sqrt() * norm.weight + norm.bias
         logits = model.classifier(h.relu())
         loss += float(torch.nn.functional.cross_entropy(logits, examples.labels[at], reduction="sum"))
-    score = make_evaluator(examples, 8).score(model, batch_statistics=True)
+    score = by_batch(examples, 8).score(model)
     assert score.loss == pytest.approx(loss / 12, rel=1e-5)
 
 
@@ -58,8 +61,8 @@ def test_looking_changes_nothing(batch_statistics, training):
     bank = make_bank(norm=TinyNorm(dropout=0.5))
     model = bank.lend("norm", make_weights(bank, "norm", 1)).train(training)
     before, random = full_state(model), torch.random.get_rng_state()
-    evaluator = make_evaluator(make_examples(20))
-    assert evaluator.score(model, batch_statistics) == evaluator.score(model, batch_statistics)
+    evaluator = replace(make_evaluator(make_examples(20)), batch_statistics=batch_statistics)
+    assert evaluator.score(model) == evaluator.score(model)
     assert same_state(model, before)
     assert all(module.training == training for module in model.modules())
     assert torch.equal(torch.random.get_rng_state(), random)
@@ -107,11 +110,31 @@ def test_scoring_leaves_the_weights():
     bank = make_bank(norm=TinyNorm())
     weights = make_weights(bank, "norm", 1)
     model = bank.lend("norm", weights)
-    make_evaluator(make_examples(20)).score(model, batch_statistics=True)
+    by_batch(make_examples(20)).score(model)
     assert Weights.of(model).equals(weights)
 
 
 def test_batch_statistics_of_a_trailing_single_example():
     bank = make_bank(norm=TinyNorm())
     model = bank.lend("norm", make_weights(bank, "norm", 1))
-    make_evaluator(make_examples(9), batch_size=4).score(model, batch_statistics=True)
+    by_batch(make_examples(9), batch_size=4).score(model)
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_batches_have_two_examples_at_least(size):
+    bank = make_bank(norm=TinyNorm())
+    by_batch(make_examples(size), batch_size=1).score(bank.lend("norm", make_weights(bank, "norm", 1)))
+
+
+def test_with_batch_statistics_the_order_of_the_examples_does_not_matter():
+    """Neither sorted by class, nor backwards, nor shuffled."""
+    bank, examples = make_bank(norm=TinyNorm()), make_examples(200)
+    model = bank.lend("norm", make_weights(bank, "norm", 1))
+    score = by_batch(examples, 20).score(model)
+    shuffled = torch.randperm(200, generator=torch.Generator().manual_seed(3))
+    for order in (examples.labels.argsort(stable=True), torch.arange(199, -1, -1), shuffled):
+        assert by_batch(examples.select(order), 20).score(model) == score
+
+
+def by_batch(examples, batch_size=7):
+    return replace(make_evaluator(examples, batch_size), batch_statistics=True)

@@ -1,9 +1,10 @@
-"""One hash for tensors, wherever contents have to be recognised again."""
+"""Hashes of tensors, wherever contents have to be recognised again or put into an order of their own."""
 
 from __future__ import annotations
 
 import hashlib
 
+import torch
 from torch import Tensor
 
 
@@ -13,3 +14,10 @@ def sha256_of(*tensors: Tensor) -> str:
     for tensor in tensors:
         digest.update(tensor.contiguous().numpy().data)
     return digest.hexdigest()
+
+
+def order_of(rows: Tensor) -> Tensor:
+    """Positions of the rows in an order that looks random and depends on their contents alone, not on their places."""
+    table = rows.contiguous().reshape(len(rows), -1).numpy()
+    keys = [hashlib.blake2b(row.data, digest_size=16).digest() for row in table]
+    return torch.tensor(sorted(range(len(keys)), key=keys.__getitem__), dtype=torch.long)

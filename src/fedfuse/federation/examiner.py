@@ -72,8 +72,7 @@ class Examiner:
         return self.test.score_table(answers.log_probabilities).accuracy if answers else None
 
     def _score(self, prototype: str, weights: Weights) -> Score:
-        batch_statistics = self.settings.batch_norm == "batch"
-        return self.test.score(self.bank.lend(prototype, weights), batch_statistics)
+        return self.test.score(self.bank.lend(prototype, weights))
 
     def _own_score(self, update: Update) -> Score:
         return self.test.score_table(update.exam[PREDICTIONS])

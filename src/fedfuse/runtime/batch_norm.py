@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
-from fedfuse.runtime.batches import slices
+from fedfuse.runtime.batches import even_slices
 from fedfuse.runtime.source import Source
 
 BatchNorm = nn.modules.batchnorm._BatchNorm
@@ -31,15 +31,18 @@ def batch_norms_training(model: nn.Module) -> Iterator[list[BatchNorm]]:
 
 @torch.no_grad()
 def reestimate(model: nn.Module, source: Source) -> None:
-    """Replace running statistics by the mean of the batch statistics over the whole source."""
+    """Replace running statistics by the mean of the batch statistics over the whole source.
+
+    Its inputs are mixed first: where they lie class by class, every batch would lack what differs between classes.
+    """
     with batch_norms_training(model) as layers:
         momenta = [layer.momentum for layer in layers]
         for layer in layers:
             layer.reset_running_stats()
             layer.momentum = None  # torch's spelling of "cumulative average"
         try:
-            for where in slices(len(source), REESTIMATION_BATCH):
-                model(source.inputs(source.all_indices()[where]))
+            for where in even_slices(len(source), REESTIMATION_BATCH):
+                model(source.inputs(source.mixed[where]))
         finally:
             for layer, momentum in zip(layers, momenta, strict=True):
                 layer.momentum = momentum

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
+from fedfuse.core.hashes import order_of
 from fedfuse.core.randomness import Key
 from fedfuse.data import Transform
 from fedfuse.data.dataset import lengths
@@ -61,6 +63,11 @@ class Source:
         """As many new inputs in the place of these."""
         assert self.draw is not None, "only sources of fresh inputs can be asked for some"
         return replace(self, raw=self.draw(count, key.child("draw")))
+
+    @cached_property
+    def mixed(self) -> Tensor:
+        """All positions, in an order in which it does not matter how the source lay."""
+        return order_of(self.raw)
 
     def all_indices(self) -> Tensor:
         return torch.arange(len(self))

@@ -1,14 +1,14 @@
 """Drop-worst of FedDF (Lin et al., 2020, section 4.2): leave out clients that predict at random.
 
-Before merging and teaching, clients whose server-validation accuracy is below 1.2 x chance are dropped. As in the
-released code, if nobody is that bad, teachers whose accuracy is below mean - 1.5 std of the others are dropped from
-teaching only (mean and std without the best one).
+Before merging and teaching, clients whose server-validation accuracy is below 1.2 x chance are dropped. The released
+code has a second rule, off unless ``outlier_deviations`` is given: if nobody is that bad, teachers whose accuracy is
+below mean - 1.5 std of the others are dropped from teaching only (mean and std without the best one).
 """
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field
@@ -26,7 +26,7 @@ class DropWorst(Screen):
     kind: Literal["drop_worst"] = "drop_worst"
     chance_factor: float = Field(1.2, gt=0, description="drop below this multiple of 1/classes")
     outlier_deviations: float | None = Field(
-        1.5, gt=0, description="also drop teachers this many deviations below the mean; null switches it off"
+        None, gt=0, description="also drop teachers so many deviations below the mean; FedDF's code: 1.5"
     )
 
     def check(self, setting: Setting) -> None:
@@ -41,17 +41,19 @@ class DropWorst(Screen):
             return updates  # with everybody at chance the rule has nothing to choose by
         reasons = {c: f"validation accuracy {accuracy[c]:.4f} is below {threshold:.4f}" for c in sorted(at_chance)}
         counted = [u for u in updates.counted if u.client not in at_chance]
-        teachers = [u for u in updates.teachers if u.client not in at_chance]
-        if not at_chance and self.outlier_deviations is not None:
-            teachers = self._without_outliers(teachers, accuracy)
+        if not at_chance:
+            reasons |= self._outliers(accuracy)
+        teachers = [u for u in updates.teachers if u.client not in reasons]
         return Screened(counted, teachers, {**updates.reasons, **reasons})
 
-    def _without_outliers(self, teachers: Sequence[Update], accuracy: dict[int, float]) -> list[Update]:
+    def _outliers(self, accuracy: Mapping[int, float]) -> dict[int, str]:
+        """Who is merged but does not teach, and why."""
         others = sorted(accuracy.values())[:-1]
         if len(others) < 2 or self.outlier_deviations is None:
-            return list(teachers)
+            return {}
         floor = statistics.mean(others) - self.outlier_deviations * statistics.pstdev(others)
-        return [u for u in teachers if accuracy[u.client] >= floor]
+        rule = f"is below {floor:.4f}, {self.outlier_deviations:g} deviations under the others; merged, but no teacher"
+        return {c: f"validation accuracy {own:.4f} {rule}" for c, own in sorted(accuracy.items()) if own < floor}
 
 
 def _accuracy(view: ServerView, update: Update) -> float:
