@@ -10,6 +10,8 @@ import random
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import torch
 from torch import Tensor, nn
 
@@ -49,6 +51,9 @@ def write_files(folder: Path) -> None:
     words = random.Random(3)
     texts = [[" ".join(words.choices(WORDS, k=words.randint(2, 14))), i % 2] for i in range(120)]
     _write_csv(folder / "texts.csv", ["text", "label"], texts)
+    for part, size in (("train", 60), ("test", 20), ("validation", 15)):
+        some = [" ".join(words.choices(WORDS, k=words.randint(2, 14))) for _ in range(size)]
+        pq.write_table(pa.table({"text": some, "label": [i % 5 for i in range(size)]}), folder / f"sst5-{part}.parquet")
 
 
 def _write_csv(path: Path, header: list[str], rows: list[list[object]]) -> None:

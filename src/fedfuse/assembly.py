@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,6 +14,8 @@ from fedfuse.core.errors import ConfigError
 from fedfuse.core.hashes import sha256_of
 from fedfuse.core.randomness import Key
 from fedfuse.data import Dataset, Holdings, Indices, PartitionReport, Splits, Transform, load, split
+from fedfuse.data.pretrained_tokens import check_encoder
+from fedfuse.data.tokens import TextSettings
 from fedfuse.federation import Engine, Federation
 from fedfuse.federation.events import EventLog
 from fedfuse.federation.sampling import clients_per_round, prototype_of
@@ -52,11 +54,23 @@ class Built:
                 "public": len(self.splits.public),
                 "test": len(self.splits.test),
                 "sha256": self.splits.sha256(),
+                **_if_any(incomplete=self.dataset.incomplete),
             },
             "partition_sha256": self.partition.sha256,
             "source": _facts_of(self.source) if self.source else None,
             "device": str(self.compute.device),
         }
+
+
+def cautions(facts: Mapping[str, Any]) -> list[str]:
+    """What a run's facts say that a reader of its numbers should know, in sentences."""
+    source = facts["source"] or {}
+    parts = [facts["data"].get("incomplete"), source.get("incomplete")]
+    found = [f"{sentence}; do not compare results with published ones" for sentence in parts if sentence is not None]
+    if source.get("test_overlap"):
+        copies, size = f"{source['test_overlap']:,}", f"{source['size']:,}"
+        found.append(f"{copies} of the {size} inputs of source '{source['name']}' are copies of test inputs")
+    return found
 
 
 def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None) -> Built:
@@ -70,6 +84,8 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None)
     partition = PartitionReport.of(config.partition, assignment, labels, dataset.classes, owners)
     compute = Compute.of(config.compute)
     transform = Transform.of(dataset, config.data)
+    if dataset.tokenizer is not None:
+        _check_tokens(config)
     bank = ModelBank(config.models, dataset.model_shape, dataset.classes, compute)
     for prototype in bank.prototypes:
         bank.layout(prototype)  # builds the network once, so that an impossible one is refused now
@@ -82,6 +98,7 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None)
         dataset.classes,
         config.recipe.needs_labels,
         dataset.tokenizer,
+        splits.test,
     )
     source = _source(config, surroundings)
     inputs = None if source is None else len(config.recipe.exchange.public(source, key, 1))
@@ -124,6 +141,13 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None)
     return Built(config, dataset, splits, partition, compute, source, clients, federation)
 
 
+def _check_tokens(config: ExperimentConfig) -> None:
+    """A pre-trained encoder understands its own tokenizer's numbers only."""
+    for name, architecture in config.models.items():
+        if architecture.taught_on is not None:
+            check_encoder(config.data.text or TextSettings(), architecture.taught_on, f"models.{name}")
+
+
 def _parties(config: ExperimentConfig, assignment: Sequence[Indices]) -> Sequence[Indices]:
     """Who trains on which examples: every client on its own, or one party per model on everybody's."""
     if not config.recipe.exchange.pools_data:
@@ -152,4 +176,15 @@ def _source(config: ExperimentConfig, surroundings: Surroundings) -> Source | No
 
 
 def _facts_of(source: Source) -> dict[str, Any]:
-    return {"name": source.name, "size": len(source), "overlap": source.overlap, "sha256": sha256_of(source.raw)}
+    return {
+        "name": source.name,
+        "size": len(source),
+        "overlap": source.overlap,
+        "sha256": sha256_of(source.raw),
+        **_if_any(test_overlap=source.test_overlap, incomplete=source.incomplete),
+    }
+
+
+def _if_any(**facts: str | int | None) -> dict[str, str | int]:
+    """Facts that are only there if there is something to say."""
+    return {name: fact for name, fact in facts.items() if fact}

@@ -46,6 +46,7 @@ def test_all_results_as_pages(in_process: InProcess, tmp_path: Path) -> None:
 def test_the_list_names_every_entry_with_its_needs_times_and_state(
     in_process: InProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("FEDFUSE_DATA", raising=False)
     monkeypatch.setattr("fedfuse.cli.reproduction.console.width", 300)
     monkeypatch.setattr("fedfuse.cli.reproduction.names", lambda: ["feddf/figure3", "feddf/table8"])
     in_process(*SMALLEST)
@@ -88,10 +89,55 @@ def test_a_dataset_that_cannot_be_had_is_refused_before_the_first_run(
     assert "leave out the cells that need it with --cells" in result.stderr
 
 
-def test_cells_that_are_possible_can_be_shown_beside_others_that_are_not(in_process: InProcess) -> None:
-    shown = in_process("reproduce", "fedgkd/table9", "--scale", "paper", "--show", "--cells", "dataset=CIFAR-10")
-    assert shown.returncode == 0
-    assert "69.22" in shown.stdout
+@pytest.fixture
+def part_of_cifar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten images of each split that are called CIFAR-10."""
+    for part in ("train", "test"):
+        rows = [bytes([label]) + bytes(3 * 32 * 32) for label in range(10)]
+        file = "data_batch_1.bin" if part == "train" else "test_batch.bin"
+        (tmp_path / "cifar-10-batches-bin").mkdir(exist_ok=True)
+        (tmp_path / "cifar-10-batches-bin" / file).write_bytes(b"".join(rows))
+    monkeypatch.setenv("FEDFUSE_DATA", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
+@pytest.mark.usefixtures("part_of_cifar")
+def test_scale_paper_refuses_a_part_of_a_dataset(in_process: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fedfuse.cli.reproduction.run_all", pytest.fail)
+    result = in_process("reproduce", "feddf/table8", "--scale", "paper", "--cells", "method=FedAvg")
+    assert result.returncode == 2
+    assert "CIFAR-10 has 50,000 training and 10,000 test examples, but 10 training and 10 test" in result.stderr
+    assert "leave out the cells that need them with --cells" in result.stderr
+
+
+@pytest.mark.usefixtures("part_of_cifar")
+def test_a_part_is_said_by_the_lists_and_by_every_run_of_it(in_process: InProcess, tmp_path: Path) -> None:
+    card = " ".join(in_process("datasets", "cifar10").stdout.split())
+    assert "at hand a part, in" in card
+    assert "but 10 training and 10 test examples lie in data_batch_1.bin, test_batch.bin" in card
+    (tmp_path / "e.yaml").write_text(
+        "{data: {name: cifar10, validation: 0}, partition: {kind: iid, clients: 2}, models: {m: {arch: cnn1}},"
+        " federation: {rounds: 1}}"
+    )
+    said = "CIFAR-10 has 50,000 training and 10,000 test examples, but 10 training"
+    assert in_process("run", "e.yaml", "--out", "one").stdout.count(said) == 1
+    compared = in_process("compare", "e.yaml", "--methods", "fedavg,fedprox", "--out", "both", "--jobs", "2")
+    assert compared.stdout.count(said) == 1
+    assert said in json.loads((tmp_path / "one" / "summary.json").read_text())["data"]["incomplete"]
+
+
+def test_smoke_says_that_its_numbers_mean_nothing(in_process: InProcess, tmp_path: Path) -> None:
+    said = "their numbers mean nothing beside the printed ones"
+    assert said in " ".join(in_process(*SMALLEST).stdout.split())
+    assert said in (tmp_path / "out" / "tables" / "feddf-table8-smoke.md").read_text()
+
+
+def test_nothing_is_shown_and_written_where_nothing_was_run(in_process: InProcess, tmp_path: Path) -> None:
+    for arguments in (SMALLEST, ("reproduce", "fedgkd/table9", "--scale", "paper", "--out", "out")):
+        shown = in_process(*arguments, "--show")
+        assert shown.returncode == 2
+        assert "is finished at scale" in shown.stderr
+        assert not (tmp_path / "out").exists()
 
 
 def test_ctrl_c_says_how_to_go_on(in_process: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:

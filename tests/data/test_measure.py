@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from fedfuse.core.randomness import Key
+from fedfuse.data import DataSettings, load
 from fedfuse.data.measure import measure
 
 from .samples import random_images
@@ -16,3 +18,10 @@ def test_images_are_measured_as_if_all_pixels_were_floats() -> None:
 
 def test_a_feature_that_never_varies_keeps_its_scale() -> None:
     assert measure(np.array([[1.0, 5.0], [3.0, 5.0]], np.float32)).std == (1.0, 1.0)
+
+
+def test_constants_do_not_depend_on_who_gets_what() -> None:
+    """Every node of a deployment and every seed normalises alike."""
+    kinds = ({}, {"public": 0.5}, {"test": 0.4, "split": "in_order"}, {"train_limit": 200})
+    found = {load(DataSettings(name="digits", **values), Key(seed)).normalisation for seed, values in enumerate(kinds)}
+    assert found == {measure(load(DataSettings(name="digits"), Key(0)).train.inputs.numpy())}

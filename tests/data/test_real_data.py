@@ -20,9 +20,11 @@ def test_texts_are_what_their_cards_say(name: str) -> None:
     card = CATALOGUE[name]
     if place_of(card) is None:
         pytest.skip(f"{name} is not on this machine")
-    dataset = load(DataSettings(name=name), Key(0))
+    dataset = load(DataSettings(name=name, validation="official"), Key(0))
     assert dataset.test is not None
+    assert dataset.validation is not None
     assert (len(dataset.train), len(dataset.test)) == card.sizes
+    assert len(dataset.validation) == card.validation_size
     assert dataset.classes == card.classes
     lengths = dataset.train.lengths
     assert lengths is not None

@@ -8,10 +8,13 @@ import pytest
 import torch
 from pydantic import ValidationError
 
+from fedfuse.assembly import build, cautions
+from fedfuse.config import validate
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.randomness import Key
 from fedfuse.data import Examples, Transform, load
 from fedfuse.experiment import Experiment
+from fedfuse.federation.events import EventLog
 from fedfuse.fusion import GaussianNoise, HeldOut, OtherDataset, PublicData, UniformNoise
 from tests.fusion.surroundings import around, images, planar
 from tests.helpers import files_of, make_examples, tiny_config, tiny_method
@@ -154,6 +157,27 @@ class TestOverlap:
         clients, own = make_examples(30, seed=1), make_examples(10, seed=2)
         public = Examples(torch.cat([clients.inputs[:shared], own.inputs]), torch.zeros(10 + shared, dtype=torch.long))
         assert HeldOut().open(around(public, clients)).overlap == shared
+
+    @pytest.mark.parametrize("shared", [0, 4])
+    def test_exact_copies_of_test_inputs_are_counted_apart(self, shared):
+        clients, test = make_examples(30, seed=1), make_examples(10, seed=2)
+        public = Examples(torch.cat([clients.inputs[:3], test.inputs[:shared]]), torch.zeros(3 + shared).long())
+        source = HeldOut().open(dataclasses.replace(around(public, clients), test=test))
+        assert (source.overlap, source.test_overlap) == (3, shared)
+
+    def test_a_run_tells_of_a_source_that_holds_its_test_inputs(self):
+        """The whole of digits as a source holds every client's and every test input."""
+        raw = {
+            "data": {"name": "digits", "validation": 0.1},
+            "models": {"m": {"arch": "mlp"}},
+            "method": "feddf",
+            "source": {"kind": "dataset", "data": {"name": "digits"}},
+        }
+        facts = build(validate(raw), EventLog()).facts
+        assert (facts["data"]["test"], facts["source"]["test_overlap"], facts["source"]["size"]) == (359, 359, 1797)
+        assert cautions(facts) == ["359 of the 1,797 inputs of source 'digits' are copies of test inputs"]
+        held_out = validate({**raw, "data": {"name": "digits", "public": 0.3}, "source": {"kind": "held_out"}})
+        assert cautions(build(held_out, EventLog()).facts) == []
 
     def test_a_changed_bit_is_no_copy(self):
         clients = make_examples(5)

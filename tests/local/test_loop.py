@@ -5,15 +5,20 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import pytest
 import torch
 import torch.nn.functional as F
 
 from fedfuse.core.messages import Task
 from fedfuse.core.randomness import Key
+from fedfuse.core.text import TextShape
 from fedfuse.core.weights import Weights
+from fedfuse.data import Examples, Normalisation, Transform
 from fedfuse.engines import LocalEngine
 from fedfuse.local import Hooks, TrainingSettings, Visit
 from fedfuse.local.loop import train
+from fedfuse.models import TextCnn
+from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.batches import epoch_batches
 from fedfuse.runtime.optimizers import Adam, AdamW, Sgd
 from tests.helpers import (
@@ -85,10 +90,23 @@ def test_without_shuffling_every_epoch_has_the_order_of_the_examples():
     assert Weights.of(visit.model).equals(Weights.of(model))
 
 
-def test_the_rate_decays_step_by_step_and_starts_anew_in_the_next_visit():
-    training = TrainingSettings(epochs=2, batch_size=4, step_decay=0.5, optimizer=Sgd(learning_rate=0.1))
+@pytest.mark.parametrize(
+    ("settings", "factors"),
+    [
+        ({"step_decay": 0.5}, [1, 1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32]),
+        ({"schedule": "linear"}, [1, 1 - 1 / 6, 1 - 2 / 6, 1 - 3 / 6, 1 - 4 / 6, 1 - 5 / 6]),
+        ({"schedule": "cosine"}, [math.cos(math.pi * step / 12) ** 2 for step in range(6)]),
+        ({"decay_inside": [{"after": 0.5, "factor": 0.1}]}, [1, 1, 1, 0.1, 0.1, 0.1]),
+        (
+            {"schedule": "linear", "step_decay": 0.5, "decay_inside": [{"after": 0.3, "factor": 0.5}]},
+            [1, (1 - 1 / 6) / 2, (1 - 2 / 6) / 8, (1 - 3 / 6) / 16, (1 - 4 / 6) / 32, (1 - 5 / 6) / 64],
+        ),
+    ],
+)
+def test_the_rate_falls_inside_a_round_and_starts_anew_in_the_next_visit(settings, factors):
+    training = TrainingSettings(epochs=2, batch_size=4, optimizer=Sgd(learning_rate=0.1), **settings)
     visit = visit_of(training, count=12)
-    rates = iter([0.1, 0.05, 0.025, 0.0125, 0.00625, 0.003125])
+    rates = iter([0.1 * factor for factor in factors])
 
     def scheduled(parameters):
         optimizer = torch.optim.SGD(parameters, lr=0.1, fused=True)
@@ -101,10 +119,44 @@ def test_the_rate_decays_step_by_step_and_starts_anew_in_the_next_visit():
 
     expected, _ = by_hand(visit, scheduled)
     train(visit, Hooks(), AS_IT_IS, CPU)
-    assert Weights.of(visit.model).equals(expected)
+    torch.testing.assert_close(Weights.of(visit.model).flat, expected.flat, rtol=1e-6, atol=1e-7)
     again = visit_of(training, count=12)
     train(again, Hooks(), AS_IT_IS, CPU)
-    assert Weights.of(again.model).equals(expected)
+    assert Weights.of(again.model).equals(Weights.of(visit.model))
+
+
+def test_stragglers_and_unequal_clients_end_their_own_schedule():
+    """Every client's rate falls over its own steps: the last of n has 1/n of the first."""
+    training = TrainingSettings(epochs=4, fewest_epochs=1, batch_size=8, schedule="linear")
+    for client, examples in enumerate((3, 17, 40, 41)):
+        key = KEY.child("straggler", client)
+        own = training.of(key, KEY)
+        steps = own.steps(examples)
+        batches = [epoch_batches(examples, 8, key.child(epoch)) for epoch in range(own.epochs)]
+        assert steps == sum(map(len, batches))
+        rates = list(own.rates(0.4, steps))
+        assert rates[0] == 0.4
+        assert rates[-1] == pytest.approx(0.4 / steps)
+        assert len(rates) == steps
+
+
+@pytest.mark.parametrize("by_length", [True, False])
+def test_texts_are_batched_by_length_if_wanted(by_length, monkeypatch):
+    seen = []
+
+    def watched(size, batch_size, key, lengths):
+        seen.append(lengths)
+        return epoch_batches(size, batch_size, key, lengths)
+
+    monkeypatch.setattr("fedfuse.local.loop.epoch_batches", watched)
+    bank = ModelBank({"text": TextCnn(embedding=2, channels=2, widths=(2,))}, TextShape(6, 20), 2, CPU)
+    weights = make_weights(bank, "text", 0)
+    tokens = torch.randint(1, 20, (12, 6), generator=Key(0).torch(), dtype=torch.int32)
+    examples = Examples(tokens, torch.zeros(12, dtype=torch.long))
+    training = TrainingSettings(batch_size=4, by_length=by_length)
+    visit = Visit(Task(1, 0, "text", weights), bank.lend("text", weights), examples, training, 0.1, {}, bank, KEY)
+    train(visit, Hooks(), Transform(Normalisation((), ()), (6,)), CPU)
+    assert [given is not None for given in seen] == [by_length]
 
 
 def test_adam_is_the_hand_written_loop_bit_for_bit():

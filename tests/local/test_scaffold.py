@@ -149,17 +149,20 @@ class Watching(ControlVariates):
 SEEN: dict[tuple[int, int], list[torch.Tensor]] = {}
 
 
+@pytest.mark.parametrize("schedule", ["constant", "linear"])
 @pytest.mark.parametrize("decay", [1.0, 0.8])
 @pytest.mark.parametrize("momentum", [0.0, 0.5, 0.9])
-def test_a_clients_control_is_the_mean_of_the_gradients_it_met(momentum, decay):
+def test_a_clients_control_is_the_mean_of_the_gradients_it_met(momentum, decay, schedule):
     """Each gradient counts as much as it moved the weights, which without momentum is equally."""
     SEEN.clear()
     optimizer = Sgd(learning_rate=0.05, momentum=momentum)
-    training = TrainingSettings(epochs=2, batch_size=4, optimizer=optimizer, step_decay=decay)
+    training = TrainingSettings(epochs=2, batch_size=4, optimizer=optimizer, step_decay=decay, schedule=schedule)
     after = played(federation_of(Watching(), training=training), 6)
     for client, state in after.clients.items():
         gradients = SEEN[6, client]
-        shares = [sum(decay ** (i + k) * momentum**k for k in range(len(gradients) - i)) for i in range(len(gradients))]
+        steps = len(gradients)
+        rates = [decay**i * (1 - i / steps if schedule == "linear" else 1) for i in range(steps)]
+        shares = [sum(rates[i + k] * momentum**k for k in range(steps - i)) for i in range(steps)]
         expected = sum(s * g for s, g in zip(shares, gradients, strict=True)) / sum(shares)
         torch.testing.assert_close(state["control"], expected, rtol=1e-3, atol=1e-4)
 

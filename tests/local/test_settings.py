@@ -93,17 +93,24 @@ def test_clipping_bounds_what_the_optimiser_sees(clip, expected):
 
 
 @pytest.mark.parametrize("kind", [Sgd, Adam, AdamW])
-def test_weight_decay_can_spare_norm_layers(kind):
+@pytest.mark.parametrize("decay_norms", [True, False])
+@pytest.mark.parametrize("decay_biases", [True, False])
+def test_weight_decay_can_spare_norm_layers_and_biases(kind, decay_norms, decay_biases):
     model = make_bank(norm=TinyNorm()).lend("norm", make_weights(make_bank(norm=TinyNorm()), "norm", 3))
+    for p in model.parameters():
+        torch.nn.init.ones_(p)
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
-    optimizer = kind(learning_rate=0.1, weight_decay=0.5, decay_norms=False).build(model)
+    spares = {"decay_norms": decay_norms, "decay_biases": decay_biases}
+    optimizer = kind(learning_rate=0.1, weight_decay=0.5, **spares).build(model)
     for p in model.parameters():
         p.grad = torch.zeros_like(p)
     optimizer.step()
     changed = {name for name, p in model.named_parameters() if not torch.equal(p, before[name])}
     norms = {f"layers.2.{name}" for name in ("weight", "bias")}
+    biases = {name for name in before if name.endswith(".bias")}
     assert norms <= before.keys()
-    assert changed == before.keys() - norms
+    assert len(biases - norms) >= 2
+    assert changed == before.keys() - (set() if decay_norms else norms) - (set() if decay_biases else biases)
 
 
 NORMS = {

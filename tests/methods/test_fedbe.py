@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
+import pytest
 import torch
+import yaml
 
 from fedfuse.core.randomness import Key
 from fedfuse.experiment import Experiment
 from fedfuse.fusion import EnsembleDistillation, GaussianMembers
 from fedfuse.fusion.distiller import Distiller
+from fedfuse.local import TrainingSettings
 from fedfuse.methods import METHODS
 from tests.helpers import (
     files_of,
@@ -82,3 +88,21 @@ def test_as_coded_lowers_no_rate_and_collects_43_students_of_the_papers_1580_ste
     assert fuse.distiller.budget(10_000) == 1580
     assert {fuse.distiller.swa.rate_fraction(step) for step in range(1580)} == {1.0}
     assert sum(fuse.distiller.swa.collects(step) for step in range(1, 1581)) == 43
+
+
+@pytest.mark.parametrize("rounds", [40, 100])
+def test_the_documented_rates_of_the_released_code(rounds):
+    """As its function of the round, which counts from 0: .5, then 1, .2 above 30 %, .1 above 60 %, .01 above 90 %."""
+    text = (Path(__file__).parents[2] / "docs" / "methods" / "fedbe.md").read_text(encoding="utf-8")
+    blocks = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)]
+    (training,) = (block["training"] for block in blocks if "training" in block)
+    settings = TrainingSettings.model_validate(training)
+
+    def coded(number):
+        if number == 0:
+            return 0.005
+        shares = ((0.9, 0.0001), (0.6, 0.001), (0.3, 0.002))
+        return next((rate for share, rate in shares if number > share * rounds), 0.01)
+
+    expected = [coded(number) for number in range(rounds)]
+    assert [settings.rate(number + 1, rounds) for number in range(rounds)] == pytest.approx(expected)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -18,7 +19,9 @@ from fedfuse.core.randomness import Key
 from fedfuse.core.text import TextShape
 from fedfuse.core.weights import Layout, Weights
 from fedfuse.data import DataSettings, load
+from fedfuse.data.pretrained_tokens import check_encoder
 from fedfuse.data.tokens import TextSettings, tokenizer_of
+from fedfuse.data.transform import trim
 from fedfuse.experiment import Experiment
 from fedfuse.models import Encoder, create, parameter_count
 from fedfuse.models.saved import load_model, save_model
@@ -116,6 +119,14 @@ class TestFolder:
         assert tokenizer.vocabulary == len(WORDS)
         assert tokenizer == tokenizer_of(TextSettings(tokenizer=str(folder), max_length=5))
 
+    def test_the_word_for_padding_inside_a_text_is_no_padding(self, folder: Path) -> None:
+        tokenizer = tokenizer_of(TextSettings(tokenizer=str(folder), max_length=8))
+        (row,) = tokenizer(["good [PAD] [PAD] bad"])
+        assert row.tolist() == [2, 5, 1, 1, 6, 3, 0, 0]
+        alone = trim(torch.from_numpy(row[None]))
+        beside = trim(torch.from_numpy(tokenizer(["good [PAD] [PAD] bad", "a a a a a a"])))
+        assert alone[0].tolist() == beside[0, : alone.shape[1]].tolist() == [2, 5, 1, 1, 6, 3]
+
     def test_the_first_layers_are_kept(self, folder: Path) -> None:
         import transformers
 
@@ -141,6 +152,17 @@ class TestFolder:
             create(Encoder(arch="encoder", pretrained=str(tmp_path)), SHAPE, 2, Key(0))
         with pytest.raises(DataError, match=r"data\.text\.tokenizer: .* could not be loaded"):
             tokenizer_of(TextSettings(tokenizer=str(tmp_path)))
+
+    def test_a_copy_of_the_tokenizer_fits_and_another_one_does_not(self, folder: Path, tmp_path: Path) -> None:
+        for name, words in (("copy", WORDS), ("other", [*WORDS[:5], *reversed(WORDS[5:])])):
+            place = tmp_path / name
+            place.mkdir()
+            for file in ("config.json", "tokenizer_config.json"):
+                shutil.copy(folder / file, place)
+            (place / "vocab.txt").write_text("\n".join(words))
+        check_encoder(TextSettings(tokenizer=str(tmp_path / "copy")), str(folder), "models.bert")
+        with pytest.raises(ConfigError, match="which numbers them in another way"):
+            check_encoder(TextSettings(tokenizer=str(tmp_path / "other")), str(folder), "models.bert")
 
     def test_a_federation_of_a_pretrained_encoder(
         self, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -90,36 +90,3 @@ def test_channels_per_group_normalises_that_many_channels_together() -> None:
 def test_groups_that_do_not_fit_are_refused(fields: dict[str, object], sentence: str) -> None:
     with pytest.raises(ValidationError, match=sentence):
         ResNet.model_validate({"arch": "resnet8", **fields})
-
-
-def layers_of(initialisation: str) -> tuple[list[nn.Conv2d], nn.Linear]:
-    architecture = ResNet.model_validate({"arch": "resnet8", "initialisation": initialisation})
-    model = create(architecture, (3, 8, 8), 10, Key(0))
-    assert isinstance(model.classifier, nn.Linear)
-    return [m for m in model.modules() if isinstance(m, nn.Conv2d)], model.classifier
-
-
-def test_he_is_normal_with_the_fan_out() -> None:
-    convolutions, linear = layers_of("he")
-    for conv in convolutions:
-        wanted = math.sqrt(2 / (conv.kernel_size[0] ** 2 * conv.out_channels))
-        # Five standard errors of a sample standard deviation.
-        assert conv.weight.std().item() == pytest.approx(wanted, rel=5 / math.sqrt(2 * conv.weight.numel()))
-    largest = max(convolutions, key=lambda conv: conv.weight.numel()).weight
-    assert largest.abs().max() > 3 * largest.std()
-    assert linear.weight.abs().max() <= 1 / math.sqrt(64)
-
-
-def test_xavier_fills_its_interval() -> None:
-    convolutions, linear = layers_of("xavier")
-    for layer in (*convolutions, linear):
-        outputs, inputs = layer.weight.shape[:2]
-        receptive = math.prod(layer.weight.shape[2:])
-        bound = math.sqrt(6 / (receptive * (inputs + outputs)))
-        assert 0.95 * bound < layer.weight.abs().max() <= bound
-
-
-def test_without_norm_the_convolutions_have_zero_biases() -> None:
-    model = create(ResNet(arch="resnet8", norm="none"), (3, 8, 8), 10, Key(0))
-    biases = [m.bias for m in model.modules() if isinstance(m, nn.Conv2d)]
-    assert all(bias is not None and not bias.any() for bias in biases)

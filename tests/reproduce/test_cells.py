@@ -48,6 +48,14 @@ def test_what_is_laid_over_what() -> None:
     assert {cell.config(0).federation.participation for cell in cells(entry)} == {0.5}
 
 
+def test_labels_may_change_something_together() -> None:
+    both = {"cells": {"method": "FedProx", "alpha": 0.1}, "changes": {"federation": {"rounds": 9}}}
+    scale = {"changes": {"federation": {"rounds": 5}}}
+    entry = make_entry(together=[both], scales={"paper": {}, "small": scale, "smoke": {}})
+    assert [cell.config(0).federation.rounds for cell in cells(entry)] == [2, 2, 2, 9]
+    assert [cell.config(0).federation.rounds for cell in cells(entry, "small")] == [5, 5, 5, 5]
+
+
 def test_another_dataset_or_network_replaces_the_whole_section() -> None:
     change = {"data": {"name": "digits"}, "models": {"model": {"arch": "cnn1"}}}
     entry = make_entry(scales={"paper": {}, "small": {}, "smoke": {"changes": change}})
@@ -70,6 +78,10 @@ def test_a_label_may_change_what_is_read_and_then_shares_the_run() -> None:
     [
         ({"without": [{"metod": "FedAvg"}]}, "entry: without: unknown axis 'metod' (did you mean 'method'?)"),
         ({"without": [{"method": "FedAvgg"}]}, "entry: without: unknown method 'FedAvgg' (did you mean 'FedAvg'?)"),
+        (
+            {"together": [{"cells": {"method": "FedAvg", "alpha": 2}, "changes": {}}]},
+            "entry: together: unknown alpha '2' (known: 0.1, 1)",
+        ),
         ({"scales": {"paper": {}, "small": {}}}, "entry: scales has no 'smoke'; an entry has smoke, small, paper"),
         (
             {"picture": {"kind": "lines", "x": "alpah"}},

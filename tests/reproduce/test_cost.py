@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from fedfuse.config import validate
@@ -45,5 +47,10 @@ def test_the_machine_is_measured_once(tmp_path, monkeypatch) -> None:
     first = speed_here(Store(tmp_path))
     assert first.operations_per_second > 0
     assert first.seconds_per_step > 0
-    monkeypatch.setattr("fedfuse.reproduce.cost._seconds_per_step", pytest.fail)
-    assert speed_here(Store(tmp_path)) == first
+    with monkeypatch.context() as patch:
+        patch.setattr("fedfuse.reproduce.cost._seconds_per_step", pytest.fail)
+        assert speed_here(Store(tmp_path)) == first
+    monkeypatch.setattr("fedfuse.reproduce.cost.machine", lambda: "another one")
+    monkeypatch.setattr("fedfuse.reproduce.cost._seconds_per_step", lambda _network, _shape, batch: batch / 10)
+    assert speed_here(Store(tmp_path)).seconds_per_step == 0.2
+    assert json.loads((tmp_path / "speed.json").read_text())["machine"] == "another one"

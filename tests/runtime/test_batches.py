@@ -65,6 +65,19 @@ def test_texts_of_a_batch_are_of_similar_length():
     assert padding(epoch_batches(2000, 10, Key(1), lengths)) < 0.1 * padding(epoch_batches(2000, 10, Key(1)))
 
 
+def test_texts_meet_the_same_ones_again_unless_lengths_do_not_count():
+    """A client is one window: sorted by length, its texts are cut alike in every epoch."""
+    lengths = torch.randint(3, 60, (854,), generator=Key(0).torch())
+
+    def again(*lengths_or_none):
+        one, other = (epoch_batches(854, 32, Key(epoch), *lengths_or_none) for epoch in (1, 2))
+        pairs = [{(a, b) for where in epoch for a in where.tolist() for b in where.tolist()} for epoch in (one, other)]
+        return len(pairs[0] & pairs[1]) / len(pairs[0])
+
+    assert again(lengths) > 0.3
+    assert again() < 0.1
+
+
 def test_batches_of_texts_come_in_an_order_that_the_key_alone_decides():
     lengths = torch.arange(400)
     one, same, other = (epoch_batches(400, 8, Key(seed), lengths) for seed in (1, 1, 2))

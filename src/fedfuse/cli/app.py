@@ -185,7 +185,7 @@ def datasets(name: Annotated[str | None, typer.Argument(help="show this dataset'
     """List the datasets known by name, or show one's card: what it is, where it is looked for, how to get it."""
     from fedfuse.cli.tables import dataset_table, table
     from fedfuse.data import CATALOGUE
-    from fedfuse.data.lookup import is_at_hand
+    from fedfuse.data.lookup import at_hand
 
     if name is not None:
         if name not in CATALOGUE:
@@ -194,8 +194,7 @@ def datasets(name: Annotated[str | None, typer.Argument(help="show this dataset'
         return
     rows = table("name", "what it is", "input", "classes", "at hand", "licence", numbers=("classes",))
     for name, card in CATALOGUE.items():
-        here = "yes" if is_at_hand(card) else "no"
-        rows.add_row(name, card.title, card.inputs, str(card.classes), here, card.licence)
+        rows.add_row(name, card.title, card.inputs, str(card.classes), at_hand(card), card.licence)
     console.print(rows)
     console.print(
         "fedfuse datasets NAME shows where one is looked for and how to get it. "

@@ -30,6 +30,7 @@ def run_all(cells: Sequence[Cell], jobs: int, overwrite: bool, console: Console)
 def _run(cell: Cell, overwrite: bool, progress: RunProgress) -> RunResult:
     progress.begin(cell.label, cell.experiment.config.federation.rounds)
     result = cell.experiment.run(cell.folder.path, resume=not overwrite, overwrite=overwrite, listeners=(progress,))
+    progress.tell(result.summary)  # other processes may have run it
     progress.end()
     return result
 

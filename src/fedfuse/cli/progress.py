@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -12,6 +12,7 @@ from rich.progress import TimeRemainingColumn as Remaining
 from rich.table import Column
 from rich.text import Text
 
+from fedfuse.assembly import cautions
 from fedfuse.federation.events import Event
 
 _STEPS = {
@@ -49,6 +50,7 @@ class RunProgress:
         self.total = 0
         self.bars = Bars(console)
         self.all_runs: TaskID | None = None
+        self._told: set[str] = set()
 
     def __enter__(self) -> Self:
         if self.console.is_terminal:
@@ -74,10 +76,19 @@ class RunProgress:
         if self.all_runs is not None:
             self.bars.advance(self.all_runs)
 
+    def tell(self, facts: Mapping[str, Any]) -> None:
+        """What a run's facts caution against, said once however many runs do."""
+        for sentence in cautions(facts):
+            if sentence not in self._told:
+                self._told.add(sentence)
+                self.console.print(Text(sentence, style="yellow"), soft_wrap=not self.console.is_terminal)
+
     def __call__(self, event: Event) -> None:
         if event["event"] == "tick":
             what = _STEPS.get(event["what"], event["what"])
             self.bars.update(self.step, description=f"  {what}", completed=event["done"], total=event["total"])
+        elif event["event"] in ("run_started", "run_resumed"):
+            self.tell(event)
         elif event["event"] == "round_finished":
             title = f"{self.label}: {_accuracies(event)}"
             self.bars.update(self.rounds, completed=event["round"], title=title)

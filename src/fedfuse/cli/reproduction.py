@@ -14,11 +14,12 @@ from fedfuse.cli.batch import run_all
 from fedfuse.cli.console import console, print_facts
 from fedfuse.cli.ledger import cell_table, claim_text
 from fedfuse.config import ExperimentConfig
-from fedfuse.core.errors import ConfigError, DataError, MissingExtraError, unknown
+from fedfuse.core.errors import ConfigError, DataError, unknown
 from fedfuse.core.files import write_text
-from fedfuse.data import CATALOGUE
+from fedfuse.core.randomness import Key
+from fedfuse.data import CATALOGUE, load
 from fedfuse.data.hub_files import offline
-from fedfuse.data.lookup import how_to_get, is_at_hand
+from fedfuse.data.lookup import at_hand, how_to_get
 from fedfuse.reproduce import (
     PAPERS,
     SCALES,
@@ -32,8 +33,8 @@ from fedfuse.reproduce import (
     load_entry,
     names,
 )
-from fedfuse.reproduce.cells import datasets_of
-from fedfuse.reproduce.cost import Speed, speed_here, total
+from fedfuse.reproduce.cells import data_of
+from fedfuse.reproduce.cost import Speed, is_countable, speed_here, total
 from fedfuse.reproduce.output import csv_text, markdown
 from fedfuse.reproduce.pages import write_pages
 from fedfuse.reproduce.pictures import draw_entry
@@ -67,7 +68,10 @@ class Request:
         console.print(self.entry.title, highlight=False)
         console.print(f"runs: {len(runs)}, finished: {len(runs) - len(open_runs)}", highlight=False)
         if open_runs:
-            _check_data([run.experiment.config for run in open_runs])
+            configs = [run.experiment.config for run in open_runs]
+            _check_data(configs)
+            if self.scale == "paper":
+                _check_whole(configs)
             run_all(open_runs, jobs, overwrite=False, console=console)
 
     def report(self) -> None:
@@ -78,7 +82,11 @@ class Request:
         everything = [cell for cell in cells_of(name, entry, scale) if cell.is_possible]
         result = ledger(name, entry, claims_of(name), everything, scale, seeds, store)
         shown = ledger(name, entry, claims_of(name), self.cells, scale, seeds, store)
+        if not any(row.values for row in shown.rows):
+            raise ConfigError(f"no run of these cells of {name} is finished at scale {scale}; leave out --show to run")
         console.print(cell_table(shown))
+        for sentence in shown.cautions:
+            console.print(f"[yellow]{escape(sentence)}[/]\n", highlight=False)
         if shown.verdicts:
             console.print(*claim_text(shown), sep="\n", highlight=False)
         result.save(store)
@@ -108,7 +116,8 @@ def list_entries(store: Store) -> None:
                 facts = f"needs {_needs(name, entry)}; takes {times}; {_state(name, store)}"
                 console.print(Padding(escape(facts), (0, 0, 0, 4)), style="dim", highlight=False)
     console.print(
-        "\nTimes are orders of magnitude for one process on this machine. A dataset in brackets is not at hand. "
+        "\nTimes are orders of magnitude for one process on this machine. A dataset in brackets is not at hand, of "
+        "one marked (part) less than the whole. "
         "fedfuse reproduce ENTRY --scale small runs one; --show prints its last result.",
         highlight=False,
     )
@@ -124,10 +133,18 @@ def duration(seconds: float) -> str:
 
 def _check_data(configs: Sequence[ExperimentConfig]) -> None:
     """Refuse now what would fail hours later: a dataset that is neither here nor to be fetched."""
-    for name in dict.fromkeys(name for config in configs for name in datasets_of(config)):
+    for name in dict.fromkeys(settings.name for config in configs for settings in data_of(config)):
         card = CATALOGUE.get(name)
-        if card and not is_at_hand(card) and (card.hub is None or offline()):
+        if card and at_hand(card) == "no" and (card.hub is None or offline()):
             raise DataError(f"{how_to_get(card)}; or leave out the cells that need it with --cells")
+
+
+def _check_whole(configs: Sequence[ExperimentConfig]) -> None:
+    """Refuse to put numbers beside the printed ones that were made with a part of the paper's data."""
+    settings = {one.model_dump_json(): one for config in configs for one in data_of(config)}
+    for one in settings.values():
+        if (sentence := load(one, Key(0)).incomplete) is not None:
+            raise DataError(f"{sentence}; complete the files, or leave out the cells that need them with --cells")
 
 
 def _scale(word: str) -> ScaleName:
@@ -146,12 +163,9 @@ def _choice(text: str) -> tuple[str, list[str]]:
 
 def _time(name: str, entry: Entry, scale: ScaleName, speed: Speed) -> str:
     cells = cells_of(name, entry, scale)
-    if not all(cell.is_possible for cell in cells):
+    if not all(cell.is_possible and is_countable(cell.config(0)) for cell in cells):
         return "-"
-    try:
-        work = total([cell.config(0) for cell in cells])
-    except MissingExtraError:  # of a model that cannot be counted without it
-        return "-"
+    work = total([cell.config(0) for cell in cells])
     return duration(entry.scales[scale].seeds * work.seconds(speed))
 
 
@@ -162,7 +176,11 @@ def _needs(name: str, entry: Entry) -> str:
         for data in (cell.raw["data"], cell.raw.get("source", {}).get("data"))
         if data
     )
-    return ", ".join(one if one in CATALOGUE and is_at_hand(CATALOGUE[one]) else f"({one})" for one in sets)
+    return ", ".join(_at_hand(one) for one in sets)
+
+
+def _at_hand(dataset: str) -> str:
+    return {"no": f"({dataset})", "part": f"{dataset} (part)", "yes": dataset}[at_hand(CATALOGUE[dataset])]
 
 
 def _state(name: str, store: Store) -> str:

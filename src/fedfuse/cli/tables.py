@@ -12,7 +12,7 @@ from rich.table import Table
 from fedfuse.cli.parameters import parameters
 from fedfuse.comparison import Comparison, Row, Spread
 from fedfuse.data import Card, Normalisation
-from fedfuse.data.lookup import how_to_get, place_of, where_looked_for
+from fedfuse.data.lookup import how_to_get, missing_at_hand, place_of, where_looked_for
 from fedfuse.federation import Recipe
 from fedfuse.methods import Method
 
@@ -104,11 +104,13 @@ def dataset_table(name: str, card: Card) -> Table:
     """What there is to know about one dataset, and where it is looked for."""
     result = Table(box=None, show_header=False, title=f"{name}: {card.title}", title_justify="left")
     if card.sizes is not None:
-        splits = f"{card.sizes[0]:,} training and {card.sizes[1]:,} test examples"
+        own = f", {card.validation_size:,} for data.validation = official" if card.validation_size else ""
+        splits = f"{card.sizes[0]:,} training and {card.sizes[1]:,} test examples{own}"
     else:
         splits = "no official test split; data.test splits one off"
     constants = card.normalisation
-    place = place_of(card)
+    place, missing = place_of(card), missing_at_hand(card)
+    here = f"a part, in {place}: {missing}" if missing else f"in {place}"
     facts = {
         "input": card.inputs,
         "classes": str(card.classes),
@@ -117,7 +119,7 @@ def dataset_table(name: str, card: Card) -> Table:
         "normalisation": None if card.is_text else _normalisation(constants),
         "licence": card.licence,
         "looked for": "\n".join(where_looked_for(card)) if card.layouts else None,
-        "at hand": "yes" if not card.layouts else f"in {place}" if place else "no",
+        "at hand": "yes" if not card.layouts else here if place else "no",
         "how to get it": how_to_get(card) if card.layouts and not place else None,
     }
     for what, value in facts.items():

@@ -15,7 +15,7 @@ from fedfuse.core.files import write_atomically, write_text
 from fedfuse.data.readers.contents import Array, Contents, Reading
 
 TABLES = (".parquet", ".csv", ".jsonl", ".txt", ".npz")
-FORMAT = 2
+FORMAT = 3
 """Raised whenever the decoded arrays of the same file would differ from those of an older version."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from fedfuse.data.dataset import Normalisation
@@ -19,11 +19,19 @@ class Layout:
     train: str
     test: str | None = None
     format: Format = "parquet"
+    validation: str | None = None
+    """Of the official validation split, which only counts for those who ask for it."""
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """The patterns by the split that they are of."""
+        every = {"training": self.train, "test": self.test, "validation": self.validation}
+        return {part: pattern for part, pattern in every.items() if pattern is not None}
 
     @property
     def names(self) -> str:
         """The files in words."""
-        return " and ".join(pattern.replace("*.parquet", ".parquet") for pattern in (self.train, self.test) if pattern)
+        return " and ".join(pattern.replace("*.parquet", ".parquet") for pattern in self.parts.values())
 
 
 @dataclass(frozen=True)
@@ -65,6 +73,15 @@ class Card:
     """The column that says whose each example is, in data that comes separated by client."""
     hub: Hub | None = None
     package: Package | None = None
+
+    validation_size: int | None = None
+    """Examples of the official validation split, if there is one."""
+
+    @property
+    def without_validation(self) -> Card:
+        """For those who do not ask for the validation split, and then need not have its file."""
+        hub = None if self.hub is None else replace(self.hub, files=replace(self.hub.files, validation=None))
+        return replace(self, layouts=tuple(replace(one, validation=None) for one in self.layouts), hub=hub)
 
     @property
     def is_text(self) -> bool:

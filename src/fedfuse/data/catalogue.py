@@ -26,8 +26,12 @@ def _idx(*folders: str, prefix: str = "", test: str = "t10k", format: Format = "
     )
 
 
+def _sentiment(name: str, train: str) -> Layout:
+    return Layout(f"{name}-{train}*.parquet", f"{name}-test*.parquet", validation=f"{name}-validation*.parquet")
+
+
 def _jsonl(name: str) -> Hub:
-    return Hub(name, Layout("train.jsonl", "test.jsonl", "jsonl"))
+    return Hub(name, Layout("train.jsonl", "test.jsonl", "jsonl", "dev.jsonl"))
 
 
 TEXT = ()
@@ -213,8 +217,9 @@ CATALOGUE: dict[str, Card] = {
         TEXT,
         2,
         SST_LICENCE,
-        layouts=(Layout("sst2-train-sentences*.parquet", "sst2-test*.parquet"),),
+        layouts=(_sentiment("sst2", "train-sentences"),),
         sizes=(6_920, 1_821),
+        validation_size=872,
         home=SST_HOME,
         hub=_jsonl("SetFit/sst2"),
     ),
@@ -233,8 +238,9 @@ CATALOGUE: dict[str, Card] = {
         TEXT,
         5,
         SST_LICENCE,
-        layouts=(_parquet("sst5"),),
+        layouts=(_sentiment("sst5", "train"),),
         sizes=(8_544, 2_210),
+        validation_size=1_101,
         home=SST_HOME,
         hub=_jsonl("SetFit/sst5"),
     ),

@@ -99,6 +99,10 @@ class Dataset:
     """Where it was read from, for the log: file names, or 'generated', or 'scikit-learn'."""
     tokenizer: Tokenizer | None = None
     """What made the numbers, if the inputs are texts."""
+    validation: Examples | None = None
+    """The official validation split, if it was asked for."""
+    incomplete: str | None = None
+    """One sentence if the files held something else than the whole dataset."""
 
     @property
     def classes(self) -> int:

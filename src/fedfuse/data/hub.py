@@ -16,13 +16,15 @@ from fedfuse.data.readers.contents import Contents, Found, Reading
 from fedfuse.data.readers.table import TableRows, contents_of_rows, find_label_column
 
 
-def read_hub(name: str, reading: Reading) -> Found:
-    """The ``train`` split of a dataset and, if it has one, its test split."""
+def read_hub(name: str, reading: Reading, validation: bool = False) -> Found:
+    """The ``train`` split of a dataset, its test split if it has one, and its validation split if that is asked for."""
     splits = _load(name)
-    if "train" not in splits:
-        raise DataError(f"hf:{name} has no split 'train'; its splits are: {', '.join(splits)}")
-    test = _contents(splits["test"], reading, f"hf:{name} (test)") if "test" in splits else None
-    return Found(_contents(splits["train"], reading, f"hf:{name} (train)"), test, f"hf:{name}")
+    for needed in ("train", *(("validation",) if validation else ())):
+        if needed not in splits:
+            raise DataError(f"hf:{name} has no split '{needed}'; its splits are: {', '.join(splits)}")
+    wanted = ("train", "test", "validation") if validation else ("train", "test")
+    parts = {part: _contents(splits[part], reading, f"hf:{name} ({part})") for part in wanted if part in splits}
+    return Found(parts["train"], parts.get("test"), f"hf:{name}", parts.get("validation"))
 
 
 def _load(name: str) -> Any:

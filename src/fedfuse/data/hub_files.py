@@ -39,7 +39,7 @@ def local_copies(hub: Hub) -> list[Path]:
 
 def is_complete(folder: Path, files: Layout) -> bool:
     """Whether every part is there with all its files, which are numbered ``...-00000-of-00002``."""
-    parts = [list(folder.glob(pattern)) for pattern in (files.train, files.test) if pattern]
+    parts = [list(folder.glob(pattern)) for pattern in files.parts.values()]
     return all(part and len(part) == _announced(part[0].name) for part in parts)
 
 
@@ -88,7 +88,7 @@ def _wanted(hub: Hub) -> list[dict[str, Any]]:
             entries = json.load(response)
     except (URLError, OSError, ValueError) as error:
         raise DataError(f"the hub does not answer: {getattr(error, 'reason', error)}") from error
-    patterns = [pattern for pattern in (hub.files.train, hub.files.test) if pattern]
+    patterns = hub.files.parts.values()
     for pattern in patterns:
         if not any(_matches(entry["path"], pattern) for entry in entries):
             raise DataError(f"{hub.name} on the hub has no file {pattern}")

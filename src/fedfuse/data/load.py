@@ -13,6 +13,7 @@ from fedfuse.core.randomness import Key
 from fedfuse.data.callable import read_callable
 from fedfuse.data.card import Card
 from fedfuse.data.catalogue import find_card
+from fedfuse.data.completeness import what_is_missing
 from fedfuse.data.dataset import Dataset, Examples, Normalisation, Owners
 from fedfuse.data.hub import read_hub
 from fedfuse.data.lookup import read_known
@@ -37,9 +38,8 @@ def load(settings: DataSettings, key: Key, tokenizer: Tokenizer | None = None) -
         _check_card(found, card, settings)
     _check_inputs(found, settings)
     names = _class_names(found, card, settings)
-    for contents, part in ((found.train, "training examples"), (found.test, "test examples")):
-        if contents is not None:
-            check_range(contents.labels, len(names), f"{found.origin} ({part})")
+    for part, contents in found.parts.items():
+        check_range(contents.labels, len(names), f"{found.origin} ({part} examples)")
     _check_no_empty_class(found, names)
     return Dataset(
         settings.name,
@@ -49,6 +49,8 @@ def load(settings: DataSettings, key: Key, tokenizer: Tokenizer | None = None) -
         _normalisation(found.train, card),
         found.origin,
         reading.tokenizer if _are_texts(found) else None,
+        None if found.validation is None else _examples(found.validation, None, key),
+        None if card is None else what_is_missing(card, found.counts, found.origin),
     )
 
 
@@ -70,9 +72,9 @@ def _find(settings: DataSettings, card: Card | None, reading: Reading, key: Key)
         return read_callable(str(settings.path), reading)
     path = _place(settings.path)
     if card is not None:
-        return read_known(card, path, reading)
+        return read_known(card, path, reading, settings.validation == "official")
     if settings.name.startswith(HUB_PREFIX):
-        return read_hub(settings.name.removeprefix(HUB_PREFIX), reading)
+        return read_hub(settings.name.removeprefix(HUB_PREFIX), reading, settings.validation == "official")
     assert path is not None
     return read_own_files(settings.name, path, _place(settings.test_path), settings.client_files, reading)
 
@@ -96,9 +98,12 @@ def _check_card(found: Found, card: Card, settings: DataSettings) -> None:
 
 
 def _check_inputs(found: Found, settings: DataSettings) -> None:
-    train, test = found.train.inputs, None if found.test is None else found.test.inputs
-    if test is not None and (test.shape[1:] != train.shape[1:] or test.dtype != train.dtype):
-        raise DataError(f"{found.origin}: training inputs have {describe(train)} and test inputs {describe(test)}")
+    train = found.train.inputs
+    for part, contents in found.parts.items():
+        if contents.inputs.shape[1:] != train.shape[1:] or contents.inputs.dtype != train.dtype:
+            raise DataError(
+                f"{found.origin}: training inputs have {describe(train)} and {part} inputs {describe(contents.inputs)}"
+            )
     if found.train.clients is None and settings.client_column is not None:
         raise DataError(f"data.client_column: {found.origin} has no column '{settings.client_column}'")
     if settings.text is not None and not _are_texts(found):
@@ -122,8 +127,11 @@ def _class_names(found: Found, card: Card | None, settings: DataSettings) -> tup
         return tuple(str(label) for label in range(expected or int(found.train.labels.max()) + 1))
     if expected is not None and len(names) != expected:
         raise DataError(f"{found.origin} names {len(names)} classes, but {settings.name} has {expected}")
-    if found.test is not None and found.test.class_names not in (None, names):
-        raise DataError(f"{found.origin}: the training and the test files name different classes; they must agree")
+    for part, contents in found.parts.items():
+        if contents.class_names not in (None, names):
+            raise DataError(
+                f"{found.origin}: the training and the {part} files name different classes; they must agree"
+            )
     return names
 
 

@@ -7,11 +7,13 @@ the operating system. With ``data.path`` only that folder counts.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 from fedfuse.core.errors import DataError
 from fedfuse.data.card import Card, Layout, Package
+from fedfuse.data.completeness import count_examples, what_is_missing
 from fedfuse.data.formats import read_format
 from fedfuse.data.hub_files import fetch, is_complete, local_copies, offline
 from fedfuse.data.readers import Found, Reading
@@ -19,8 +21,10 @@ from fedfuse.data.readers import Found, Reading
 PICKLED = ("cifar-10-batches-py", "cifar-100-python")
 
 
-def read_known(card: Card, folder: Path | None, reading: Reading) -> Found:
-    """Read a dataset of the catalogue from wherever it is."""
+def read_known(card: Card, folder: Path | None, reading: Reading, validation: bool = False) -> Found:
+    """Read a dataset of the catalogue from wherever it is, with its validation split if that is asked for."""
+    if not validation:
+        card = card.without_validation
     for place, layout in _candidates(card, folder):
         if any(place.glob(layout.train)):
             return _read(layout, place, reading)
@@ -36,15 +40,40 @@ def read_known(card: Card, folder: Path | None, reading: Reading) -> Found:
 
 def place_of(card: Card) -> Path | None:
     """The folder that the dataset would be read from, without a path and without a network."""
-    found = (place for place, layout in _candidates(card, None) if any(place.glob(layout.train)))
-    if (place := next(found, None)) is not None:
-        return place
-    return Path(card.package.folder) if card.package is not None and _installed(card.package) else None
+    found = _at_hand(card)
+    return None if found is None else found[0]
 
 
-def is_at_hand(card: Card) -> bool:
-    """Whether the dataset can be read without a path and without a network."""
-    return not card.layouts or place_of(card) is not None
+def missing_at_hand(card: Card) -> str | None:
+    """One sentence if the files that would be read hold only a part of the dataset, as far as can be told unread."""
+    found = _at_hand(card)
+    if found is None:
+        return None
+    folder, layout = found
+    files = {part: sorted(folder.glob(pattern)) for part, pattern in layout.parts.items()}
+    counts = {part: count_examples(layout.format, some) for part, some in files.items() if some}
+    known = {part: count for part, count in counts.items() if count is not None}
+    return what_is_missing(card, known, _names(files)) if known == counts else None
+
+
+def _at_hand(card: Card) -> tuple[Path, Layout] | None:
+    for place, layout in _candidates(card.without_validation, None):
+        if any(place.glob(layout.train)):
+            return place, layout
+    if card.package is not None and _installed(card.package):
+        return Path(card.package.folder), card.package.files
+    return None
+
+
+def _names(files: Mapping[str, Sequence[Path]]) -> str:
+    return ", ".join(file.name for some in files.values() for file in some)
+
+
+def at_hand(card: Card) -> Literal["yes", "part", "no"]:
+    """Whether the dataset can be read without a path and without a network, and whether that is all of it."""
+    if card.layouts and place_of(card) is None:
+        return "no"
+    return "part" if missing_at_hand(card) else "yes"
 
 
 def how_to_get(card: Card, folder: Path | None = None) -> str:
@@ -98,8 +127,8 @@ def _fetch(card: Card) -> tuple[Path | None, str]:
 
 def _inside(layout: Layout) -> Layout:
     """The layout as seen from inside its own folder."""
-    test = None if layout.test is None else layout.test.rpartition("/")[2]
-    return Layout(layout.train.rpartition("/")[2], test, layout.format)
+    inside = {part: pattern.rpartition("/")[2] for part, pattern in layout.parts.items()}
+    return Layout(inside["training"], inside.get("test"), layout.format, inside.get("validation"))
 
 
 def _data_folder() -> Path | None:
@@ -108,13 +137,13 @@ def _data_folder() -> Path | None:
 
 
 def _read(layout: Layout, folder: Path, reading: Reading) -> Found:
-    train = sorted(folder.glob(layout.train))
-    test = sorted(folder.glob(layout.test)) if layout.test is not None else []
-    if layout.test is not None and not test:
-        raise DataError(f"{folder} holds {train[0].name} but no {layout.test}; put the test file beside it")
-    origin = ", ".join(file.name for file in train + test)
-    test_contents = read_format(layout.format, test, reading) if test else None
-    return Found(read_format(layout.format, train, reading), test_contents, origin)
+    files = {part: sorted(folder.glob(pattern)) for part, pattern in layout.parts.items()}
+    for part, pattern in layout.parts.items():
+        if not files[part]:
+            there = files["training"][0].name
+            raise DataError(f"{folder} holds {there} but no {pattern}; put the {part} file beside it")
+    contents = {part: read_format(layout.format, found, reading) for part, found in files.items()}
+    return Found(contents["training"], contents.get("test"), _names(files), contents.get("validation"))
 
 
 def _pickle_note(place: Path | None) -> str:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fedfuse.core.errors import DataError, MissingExtraError
+from fedfuse.core.errors import ConfigError, DataError, MissingExtraError
 from fedfuse.core.imports import first_line
 from fedfuse.core.text import PADDING
 from fedfuse.data.hub import network_may_answer
-from fedfuse.data.tokens import Tokenizer
+from fedfuse.data.tokens import BUILT_IN, EMPTY, TextSettings, Tokenizer
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class Pretrained(Tokenizer):
         return len(self.inner)
 
     def numbers(self, texts: Sequence[str]) -> Iterable[Sequence[int]]:
-        rows: Iterable[Sequence[int]] = self.inner(list(texts), truncation=True, max_length=self.max_length)[
-            "input_ids"
-        ]
-        return rows
+        rows = self.inner(list(texts), truncation=True, max_length=self.max_length)["input_ids"]
+        unknown = self.inner.unk_token_id or EMPTY
+        # A text may hold the very word that stands for padding, and a mask that is read off the numbers would cut it.
+        return ([unknown if number == PADDING else number for number in row] for row in rows)
 
 
 def pretrained(name: str, max_length: int) -> Pretrained:
@@ -45,20 +45,45 @@ def pretrained(name: str, max_length: int) -> Pretrained:
     return Pretrained(max_length, name, _fingerprint(inner), inner)
 
 
-def _load(name: str) -> Any:
+def check_encoder(settings: TextSettings, encoder: str, where: str) -> None:
+    """Refuse texts in other numbers than those that an encoder was pre-trained on; ``where`` names it in the file.
+
+    A tokenizer from another place is as good as the encoder's own if it has the same numbers for the same tokens.
+    """
+    chosen = settings.tokenizer
+    if chosen in BUILT_IN or (_place(chosen) != _place(encoder) and _numbers(chosen) != _numbers(encoder, where)):
+        raise ConfigError(
+            f"{where} was pre-trained on the tokens of {encoder}, but data.text.tokenizer is {chosen}, which numbers "
+            f"them in another way; set it to {encoder}"
+        )
+
+
+def _numbers(name: str, where: str = "data.text.tokenizer") -> dict[str, int]:
+    numbers: dict[str, int] = _load(name, where).get_vocab()
+    return numbers
+
+
+def _place(name: str) -> Path | str:
+    """The folder, if it is one, or the name on the hub."""
+    folder = Path(name).expanduser()
+    return folder.resolve() if folder.is_dir() else name
+
+
+def _load(name: str, where: str = "data.text.tokenizer") -> Any:
     try:
         import transformers
     except ImportError as error:
-        raise MissingExtraError(f"data.text.tokenizer = {name}", "text") from error
-    if not Path(name).expanduser().is_dir() and not network_may_answer():
+        raise MissingExtraError(f"{where} = {name}", "text") from error
+    place = _place(name)
+    if isinstance(place, str) and not network_may_answer():
         raise DataError(
-            f"data.text.tokenizer: {name} is neither words nor bytes nor a local folder, and the Hugging Face hub "
+            f"{where}: {name} is neither words nor bytes nor a local folder, and the Hugging Face hub "
             "cannot be reached; connect to a network, or set HF_HUB_OFFLINE=1 if it was downloaded before"
         )
     try:
-        return transformers.AutoTokenizer.from_pretrained(Path(name).expanduser() if Path(name).exists() else name)
+        return transformers.AutoTokenizer.from_pretrained(place)
     except Exception as error:  # the package raises its own, its HTTP client's and the file system's errors
-        raise DataError(f"data.text.tokenizer: {name} could not be loaded ({first_line(error)})") from error
+        raise DataError(f"{where}: the tokenizer {name} could not be loaded ({first_line(error)})") from error
 
 
 def _fingerprint(inner: Any) -> str:

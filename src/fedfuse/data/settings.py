@@ -29,6 +29,11 @@ def _share_or_count(value: Any) -> Any:
 
 
 Share = Annotated[StrictInt | StrictFloat, BeforeValidator(_share_or_count)]
+Official = Literal["official"]
+
+
+def _share_count_or_official(value: Any) -> Any:
+    return value if value == "official" else _share_or_count(value)
 
 
 class DataSettings(Settings):
@@ -68,7 +73,11 @@ class DataSettings(Settings):
     test: Share = Field(
         0.2, description="Share or count of examples split off for testing when the dataset has no test split."
     )
-    validation: Share = Field(0.1, description="Share or count of the training examples that the server validates on.")
+    validation: Annotated[StrictInt | StrictFloat | Official, BeforeValidator(_share_count_or_official)] = Field(
+        0.1,
+        description="Share or count of the training examples that the server validates on; or official: the dataset's "
+        "own validation split, which leaves all training examples to the clients.",
+    )
     public: Share = Field(0.0, description="Share or count of the training examples that become public data.")
     split: Literal["random", "in_order"] = Field(
         "random",
@@ -114,10 +123,20 @@ class DataSettings(Settings):
             raise ValueError(f"data.name = {self.name} reads your own files, so data.path must say where they are")
         if self.client_column is not None and self.client_files:
             raise ValueError("data.client_column and data.client_files both say whose each example is; keep one")
+        if self.validation == "official" and not self._has_validation():
+            raise ValueError(
+                f"data.validation = official, but {self.name} has no validation split of its own; give a share such as "
+                "0.1 or a count such as 1000"
+            )
         for key in self._irrelevant():
             if getattr(self, key):
                 raise ValueError(f"data.{key} has no meaning for data.name = {self.name}; remove it")
         return self
+
+    def _has_validation(self) -> bool:
+        """Whether the dataset has an official validation split, or may have one."""
+        card = CATALOGUE.get(self.name)
+        return self.name.startswith(HUB_PREFIX) if card is None else card.validation_size is not None
 
     def _irrelevant(self) -> tuple[str, ...]:
         generator = ("examples", "classes", "spread")

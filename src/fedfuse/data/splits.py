@@ -19,10 +19,10 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class SplitIndices:
-    """Positions in the dataset's training examples, sorted; ``test`` is None when the test split is official."""
+    """Positions in the dataset's training examples, sorted; none for splits that are official."""
 
     train: Indices
-    validation: Indices
+    validation: Indices | None
     public: Indices
     test: Indices | None
 
@@ -46,13 +46,12 @@ class Splits:
 def split(dataset: Dataset, settings: DataSettings, key: Key) -> Splits:
     """Divide; the test examples depend on the key and ``test`` alone, not on the other sizes."""
     indices = split_indices(len(dataset.train), dataset.test is not None, settings, key)
-    if dataset.test is not None:
-        test = dataset.test
-    else:
-        assert indices.test is not None
-        test = _part(dataset, indices.test)
     return Splits(
-        _part(dataset, indices.train), _part(dataset, indices.validation), _part(dataset, indices.public), test, indices
+        _part(dataset, indices.train),
+        _official_or_part(dataset, dataset.validation, indices.validation),
+        _part(dataset, indices.public),
+        _official_or_part(dataset, dataset.test, indices.test),
+        indices,
     )
 
 
@@ -62,7 +61,7 @@ def split_indices(examples: int, has_test: bool, settings: DataSettings, key: Ke
     if not has_test and test_size == 0:
         raise ConfigError("data.test is 0, but the dataset has no test split; give a share such as 0.2 or a count")
     training = examples - test_size
-    validation = _size("validation", settings.validation, training)
+    validation = 0 if settings.validation == "official" else _size("validation", settings.validation, training)
     public = _size("public", settings.public, training)
     if validation + public >= training:
         raise ConfigError(
@@ -72,7 +71,8 @@ def split_indices(examples: int, has_test: bool, settings: DataSettings, key: Ke
     order = _order(examples, test_size + validation, settings, key)
     bounds = np.cumsum([test_size, validation, public])
     test_part, validation_part, public_part, train_part = (np.sort(part) for part in np.split(order, bounds))
-    return SplitIndices(train_part, validation_part, public_part, None if has_test else test_part)
+    own_validation = None if settings.validation == "official" else validation_part
+    return SplitIndices(train_part, own_validation, public_part, None if has_test else test_part)
 
 
 def _order(examples: int, at_the_end: int, settings: DataSettings, key: Key) -> Indices:
@@ -90,6 +90,13 @@ def _size(key: str, wanted: int | float, examples: int) -> int:
             f"data.{key} = {wanted} asks for {size} of {examples} examples; it must take from 1 to {examples - 1}"
         )
     return size
+
+
+def _official_or_part(dataset: Dataset, official: Examples | None, where: Indices | None) -> Examples:
+    if where is not None:
+        return _part(dataset, where)
+    assert official is not None
+    return official
 
 
 def _part(dataset: Dataset, where: Indices) -> Examples:

@@ -37,6 +37,8 @@ def train(
     feed = Feed(examples, transform, compute)
     training = visit.training
     optimizer = training.optimizer.build(model, visit.learning_rate)
+    rates = training.rates(visit.learning_rate, training.steps(len(examples)))
+    lengths = examples.lengths if training.by_length else None
     model.train()
     losses: list[Tensor] = []
     with visit.key.child("dropout").default_generator():
@@ -44,7 +46,10 @@ def train(
             watch = _Watch(training.stop_above)
             views = visit.key.child("augment", epoch).torch()
             order = visit.key.child("batches", epoch) if training.shuffle else None
-            for where in epoch_batches(len(examples), training.batch_size, order, examples.lengths):
+            for where in epoch_batches(len(examples), training.batch_size, order, lengths):
+                rate = next(rates)
+                for group in optimizer.param_groups:
+                    group["lr"] = rate
                 batch = Batch(*feed.batch(where, views))
                 features = model.features(batch.inputs)
                 logits = model.classifier(features)
@@ -60,8 +65,6 @@ def train(
                 if training.clip_norm is not None:
                     nn.utils.clip_grad_norm_(model.parameters(), training.clip_norm)
                 optimizer.step()
-                for group in optimizer.param_groups:
-                    group["lr"] *= training.step_decay
                 hooks.on_step_end()
                 losses.append(loss.detach())
                 if watch.sees_divergence(losses[-1]):

@@ -79,7 +79,7 @@ class _ControlHooks(Hooks):
         self.parameters = list(visit.model.parameters())
         self.corrections = _shaped(self.server - self.own, self.parameters)
         self.last_pace = self.pace = 0.0
-        self.decayed = 1.0
+        self.rates = visit.training.rates(1.0, visit.training.steps(len(visit.examples)))
 
     @torch.no_grad()
     def on_gradient(self) -> None:
@@ -90,8 +90,7 @@ class _ControlHooks(Hooks):
     def on_step_end(self) -> None:
         """Sum up K. With momentum a gradient goes on moving the weights, so K is the sum of all the paces."""
         self.last_pace = self.momentum * self.last_pace + 1
-        self.pace += self.decayed * self.last_pace
-        self.decayed *= self.visit.training.step_decay
+        self.pace += next(self.rates) * self.last_pace
 
     @cached_property
     def change(self) -> Tensor:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
 from fedfuse.core.part import Settings
 from fedfuse.core.randomness import Key
+from fedfuse.runtime.batches import slices
 from fedfuse.runtime.optimizers import AnyOptimizer, Sgd
 
 
 class Decay(Settings):
     """A step down of the learning rate."""
 
-    after: float = Field(gt=0, lt=1, description="share of the rounds that must have passed")
+    after: float = Field(gt=0, lt=1, description="share of the rounds, or of a round's steps, that must have passed")
     factor: float = Field(gt=0, description="what the rate is multiplied by from then on")
 
 
@@ -27,9 +29,18 @@ class TrainingSettings(Settings):
     shuffle: bool = Field(
         True, description="a new order in every epoch; false: always the client's own, as FedED's code"
     )
+    by_length: bool = Field(
+        True, description="texts of similar length share a batch, which saves padding; false: any texts do"
+    )
     optimizer: AnyOptimizer = Field(default_factory=Sgd)
     decay: tuple[Decay, ...] = Field((), description="steps down of the rate across rounds; FedBE: .1 at .3 and at .6")
     step_decay: float = Field(1.0, gt=0, le=1, description="the rate's factor after each step; every round starts anew")
+    decay_inside: tuple[Decay, ...] = Field(
+        (), description="steps down of the rate inside a round, at shares of the client's steps; as step_decay"
+    )
+    schedule: Literal["constant", "linear", "cosine"] = Field(
+        "constant", description="of the rate inside a round: it may fall to zero, along a line or half a cosine"
+    )
     clip_norm: float | None = Field(None, gt=0, description="bound on the gradient norm; FedGKD's code used 10")
     fewest_epochs: int | None = Field(
         None, ge=1, description="stragglers: each client trains a random number of epochs, from this up to epochs"
@@ -55,10 +66,19 @@ class TrainingSettings(Settings):
         return self
 
     def rate(self, number: int, rounds: int) -> float:
-        """The learning rate in round ``number`` (from 1) of ``rounds``."""
-        passed = (number - 1) / rounds
-        factors = [decay.factor for decay in self.decay if passed >= decay.after]
-        return self.optimizer.learning_rate * math.prod(factors)
+        """The learning rate that round ``number`` (from 1) of ``rounds`` begins with."""
+        return self.optimizer.learning_rate * _decayed(self.decay, (number - 1) / rounds)
+
+    def rates(self, first: float, steps: int) -> Iterator[float]:
+        """The rate of every step of a client's round that begins with ``first``."""
+        for step in range(steps):
+            passed = step / steps
+            yield first * SCHEDULES[self.schedule](passed) * _decayed(self.decay_inside, passed)
+            first *= self.step_decay
+
+    def steps(self, examples: int) -> int:
+        """How many steps a client with so many examples takes in one round."""
+        return self.epochs * len(slices(examples, self.batch_size))
 
     def of(self, client: Key, visit: Key) -> TrainingSettings:
         """One client's training in one round, with its own number of epochs; ``client`` is its key in all rounds."""
@@ -67,3 +87,15 @@ class TrainingSettings(Settings):
         key = client if self.epochs_drawn == "once" else visit
         drawn = key.child("epochs").numpy().integers(self.fewest_epochs, self.epochs + 1)
         return self.model_copy(update={"epochs": int(drawn)})
+
+
+def _decayed(decays: Sequence[Decay], passed: float) -> float:
+    """What is left of the rate after a share of the time."""
+    return math.prod(decay.factor for decay in decays if passed >= decay.after)
+
+
+SCHEDULES: dict[str, Callable[[float], float]] = {
+    "constant": lambda _passed: 1.0,
+    "linear": lambda passed: 1 - passed,
+    "cosine": lambda passed: (1 + math.cos(math.pi * passed)) / 2,
+}

@@ -24,6 +24,11 @@ class Architecture(Part):
         None, ge=1, description="size of a projection head between features and classifier, as MOON and FedGKD+ use"
     )
 
+    @property
+    def taught_on(self) -> str | None:
+        """The folder or hub name of the tokenizer whose numbers it was pre-trained on, if it was on texts."""
+        return None
+
     @abstractmethod
     def build(self, input_shape: tuple[int, ...], classes: int) -> Classifier:
         """A model for one example's shape, initialised from torch's default generator.

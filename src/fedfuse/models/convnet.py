@@ -9,6 +9,7 @@ from torch import nn
 
 from fedfuse.models.architecture import Architecture, require_image
 from fedfuse.models.classifier import Classifier, LayeredClassifier
+from fedfuse.models.initialisation import INITIALISE, Initialisation
 
 SMALLEST_IMAGE = 18
 """The first size of which two valid convolutions with pooling leave the 3x3 pixels that the third one needs."""
@@ -19,6 +20,7 @@ class ConvNet(Architecture):
 
     arch: Literal["convnet"] = "convnet"
     extra_layers: Annotated[int, Field(ge=0)] = 0
+    initialisation: Initialisation | None = Field(None, description="torch's own if not given; FedBE's code: xavier")
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> Classifier:
         inputs, height, width = require_image(self.arch, input_shape, SMALLEST_IMAGE)
@@ -30,7 +32,10 @@ class ConvNet(Architecture):
         for _ in range(self.extra_layers):
             layers.extend([nn.Conv2d(64, 64, kernel_size=3, padding=1), nn.ReLU()])
         layers.extend([nn.Flatten(), nn.Linear(64 * _pixels_left(height) * _pixels_left(width), 64), nn.ReLU()])
-        return LayeredClassifier(layers, 64, classes)
+        network = LayeredClassifier(layers, 64, classes)
+        if self.initialisation is not None:
+            network.apply(INITIALISE[self.initialisation])
+        return network
 
 
 def _pixels_left(side: int) -> int:

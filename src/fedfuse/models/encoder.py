@@ -29,7 +29,7 @@ class Encoder(Architecture):
 
     arch: Literal["distilbert", "encoder"]
     pretrained: str | None = Field(
-        None, description="folder or hub name of pre-trained weights; use the same for data.text.tokenizer"
+        None, description="folder or hub name of pre-trained weights; data.text.tokenizer must be the same"
     )
     config: dict[str, JsonValue] = Field(
         default_factory=dict, description="of an encoder without pre-trained weights: keys of its transformers config"
@@ -47,6 +47,10 @@ class Encoder(Architecture):
         if self.arch == "encoder" and self.pretrained is None and "model_type" not in self.config:
             raise ValueError("encoder needs pretrained, or a config with a model_type such as bert")
         return self
+
+    @property
+    def taught_on(self) -> str | None:
+        return self.pretrained
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> Classifier:
         text = require_text(self.arch, input_shape)

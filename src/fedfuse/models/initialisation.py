@@ -20,14 +20,13 @@ def he(module: nn.Module) -> None:
 
 
 def xavier(module: nn.Module) -> None:
-    """Convolutions and linear layers uniformly."""
+    """Convolutions and linear layers uniformly, their biases zero."""
     if isinstance(module, nn.Conv2d | nn.Linear):
         nn.init.xavier_uniform_(module.weight)
-    if isinstance(module, nn.Conv2d):
         _zero_bias(module)
 
 
-def _zero_bias(module: nn.Conv2d) -> None:
+def _zero_bias(module: nn.Conv2d | nn.Linear) -> None:
     if module.bias is not None:
         nn.init.zeros_(module.bias)
 

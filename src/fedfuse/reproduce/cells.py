@@ -10,7 +10,8 @@ from functools import cached_property
 from fedfuse.config import ExperimentConfig, Raw, validate
 from fedfuse.config.schema import as_mapping, overlay
 from fedfuse.core.errors import ConfigError
-from fedfuse.reproduce.entry import Entry, Labels, Reading, ScaleName, checked
+from fedfuse.data import DataSettings
+from fedfuse.reproduce.entry import Entry, Labels, Reading, ScaleName, agrees, checked
 
 READ = "read"
 """The one key of an axis' changes that is not about the experiment."""
@@ -47,11 +48,11 @@ class Cell:
         return validate({**self.raw, "name": name}, self.title)
 
 
-def datasets_of(config: ExperimentConfig) -> list[str]:
+def data_of(config: ExperimentConfig) -> list[DataSettings]:
     """The datasets that a run reads."""
     reads_source = config.recipe.needs_source or config.federation.batch_norm == "reestimate"
-    other = [config.source.data.name] if reads_source and config.source.kind == "dataset" else []
-    return [config.data.name, *other]
+    other = [config.source.data] if reads_source and config.source.kind == "dataset" else []
+    return [config.data, *other]
 
 
 Wanted = Mapping[str, Sequence[str]]
@@ -79,9 +80,10 @@ def cells_of(name: str, entry: Entry, scale: ScaleName, wanted: Wanted | None = 
 def _cell(name: str, entry: Entry, scale: ScaleName, labels: Labels) -> Cell:
     size = entry.scales[scale]
     own = [entry.axes[axis][label] for axis, label in labels.items()]
+    shared = [one.changes for one in entry.together if agrees(labels, one.cells)]
     scaled = [size.axes.get(axis, {}).get(label, {}) for axis, label in labels.items()]
     raw, read = _merged(entry.experiment, {}), entry.read.model_dump()
-    for changes in (*own, size.changes, *scaled):
+    for changes in (*own, *shared, size.changes, *scaled):
         raw = _merged(raw, {key: value for key, value in changes.items() if key != READ})
         read = {**read, **changes.get(READ, {})}
     return Cell(name, labels, checked(Reading, read, f"{name}: read"), raw)

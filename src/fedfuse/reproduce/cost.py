@@ -22,9 +22,11 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from fedfuse.config import ExperimentConfig
 from fedfuse.core.files import write_text
+from fedfuse.core.origin import machine
 from fedfuse.core.randomness import Key
 from fedfuse.core.text import TextShape
 from fedfuse.data import CATALOGUE, DataSettings
+from fedfuse.data.settings import Official
 from fedfuse.data.tokens import VOCABULARY, TextSettings
 from fedfuse.data.toys import EXAMPLES
 from fedfuse.fusion import EnsembleDistillation, PredictionDistillation
@@ -58,10 +60,11 @@ class Work:
 
 
 def speed_here(store: Store) -> Speed:
-    """The benchmark of this machine, made once."""
+    """The benchmark of this machine, made once; another machine's does not count."""
     path = store.path / "speed.json"
-    if path.exists():
-        return Speed(**json.loads(path.read_text(encoding="utf-8")))
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    if known.pop("machine", None) == machine():
+        return Speed(**known)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -72,8 +75,13 @@ def speed_here(store: Store) -> Speed:
         torch.set_num_threads(threads)
     operations = BACKWARD * batch * forward_operations(network, shape, 10)
     speed = Speed(operations / max(seconds - overhead, 1e-6), overhead)
-    write_text(path, json.dumps(asdict(speed), indent=2) + "\n")
+    write_text(path, json.dumps({"machine": machine(), **asdict(speed)}, indent=2) + "\n")
     return speed
+
+
+def is_countable(config: ExperimentConfig) -> bool:
+    """Whether its networks are known without fetching any: that of a pre-trained encoder comes with its weights."""
+    return all(architecture.taught_on is None for architecture in config.models.values())
 
 
 def work_of(config: ExperimentConfig) -> Work:
@@ -152,7 +160,9 @@ def _size(settings: DataSettings) -> int:
     return min(examples, settings.train_limit or examples)
 
 
-def _count(share: int | float, examples: int) -> int:
+def _count(share: int | float | Official, examples: int) -> int:
+    if share == "official":
+        return 0
     return share if isinstance(share, int) else round(share * examples)
 
 

@@ -1,8 +1,9 @@
 """The entry file: one table or figure of a paper as a grid of experiments.
 
 The product of the axes gives the cells. A cell's experiment is the paper's common setting, then the entry's
-``experiment``, then the changes of its label on every axis, then those of the scale; each is laid over the one before.
-Labels are the papers' own words, so that a cell finds its printed numbers by them.
+``experiment``, then the changes of its label on every axis, then those of labels that it has ``together``, then those
+of the scale; each is laid over the one before. Labels are the papers' own words, so that a cell finds its printed
+numbers by them.
 """
 
 from __future__ import annotations
@@ -53,6 +54,13 @@ class Reading(Settings):
         return self
 
 
+class Together(Settings):
+    """What several labels change if a cell has them all, beyond what each of them changes by itself."""
+
+    cells: Labels = Field(min_length=2, description="the labels, of two or more axes")
+    changes: Raw
+
+
 class Scale(Settings):
     """What a scale changes in every cell."""
 
@@ -84,6 +92,7 @@ class Entry(Settings):
         description="what varies: axis, label, and what that label changes in the experiment; the key read changes "
         "which number is shown",
     )
+    together: tuple[Together, ...] = Field((), description="laid over the cells that have all of some labels")
     without: tuple[Labels, ...] = Field((), description="cells with these labels do not exist")
     read: Reading = Field(default_factory=Reading)
     printed: Labels = Field(default_factory=dict, description="which printed numbers: keys of papers.yaml")
@@ -98,6 +107,8 @@ class Entry(Settings):
             raise ValueError(f"scales has no '{missing[0]}'; an entry has {', '.join(SCALES)}")
         for labels in self.without:
             self.check(labels, "without")
+        for one in self.together:
+            self.check(one.cells, "together")
         for name, scale in self.scales.items():
             for axis, kept in scale.keep.items():
                 for label in kept:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from fedfuse.comparison import Spread
 from fedfuse.core.files import write_text
@@ -13,6 +13,8 @@ from fedfuse.reproduce.claims import Claim, Verdict, judge
 from fedfuse.reproduce.entry import Entry, Labels, ScaleName
 from fedfuse.reproduce.numbers import Printed, printed
 from fedfuse.reproduce.store import Birth, Measured, Store
+
+SMOKE = "at scale smoke cells only show that they run; their numbers mean nothing beside the printed ones"
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,8 @@ class Ledger:
     notes: str
     births: list[Birth]
     """Of all its runs, each kind once, in the order of their days."""
+    cautions: list[str] = field(default_factory=list)
+    """What its runs' facts say that a reader should know, each sentence once."""
 
     @property
     def finished(self) -> int:
@@ -93,7 +97,10 @@ def ledger(
     births = dict.fromkeys(birth for config in finished for birth in store.births(config))
     by_day = sorted(births, key=lambda birth: birth.day)
     units = {"rounds" if cell.reading.what == "rounds_to_target" else "%" for cell in cells}
-    return Ledger(name, entry.title, scale, " or ".join(sorted(units)), seeds, rows, verdicts, entry.notes, by_day)
+    unit = " or ".join(sorted(units))
+    about_data = (sentence for config in finished for sentence in store.cautions(config))
+    said = list(dict.fromkeys([*([SMOKE] if scale == "smoke" else []), *about_data]))
+    return Ledger(name, entry.title, scale, unit, seeds, rows, verdicts, entry.notes, by_day, said)
 
 
 def _row(entry: Entry, cell: Cell, seeds: list[int], store: Store) -> Row:

@@ -62,6 +62,7 @@ def markdown(ledger: Ledger) -> str:
     parts = [f"## {ledger.title}", scale, markdown_table((*header(ledger), "runs"), cells)]
     if ledger.verdicts:
         parts.append(markdown_table(CLAIM_COLUMNS, claim_lines(ledger)))
+    parts += [f"**Caution:** {sentence}." for sentence in ledger.cautions]
     if ledger.notes:
         parts.append(ledger.notes.strip())
     parts += [provenance(ledger)] if ledger.births else []

@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from fedfuse.assembly import cautions
 from fedfuse.comparison import Cell as Run
 from fedfuse.config import ExperimentConfig
 from fedfuse.core.origin import Origin
@@ -55,6 +56,10 @@ class Store:
         events = read_events(self.folder(config).events)
         starts = (entry for entry in events if entry["event"] in ("run_started", "run_resumed"))
         return [Birth(date.fromtimestamp(entry["time"]).isoformat(), Origin(**entry["origin"])) for entry in starts]
+
+    def cautions(self, config: ExperimentConfig) -> list[str]:
+        """What the facts of a finished run say that a reader of its number should know."""
+        return cautions(self.folder(config).read_summary())
 
     def runs(self, cells: list[Cell], seeds: list[int]) -> list[Run]:
         """The runs behind some cells, each once."""

@@ -19,9 +19,10 @@ class Sgd(Part):
     momentum: float = Field(0.0, ge=0, lt=1)
     weight_decay: float = Field(0.0, ge=0)
     decay_norms: bool = Field(True, description="whether weight decay also pulls at the scales of norm layers")
+    decay_biases: bool = Field(True, description="whether weight decay also pulls at biases; FedBE's code: false")
 
     def build(self, model: nn.Module, learning_rate: float | None = None) -> torch.optim.Optimizer:
-        groups = parameter_groups(model, self.weight_decay, self.decay_norms)
+        groups = parameter_groups(model, self.weight_decay, self.decay_norms, self.decay_biases)
         rate = self.learning_rate if learning_rate is None else learning_rate
         return torch.optim.SGD(groups, lr=rate, momentum=self.momentum, fused=can_fuse(model))
 
@@ -33,9 +34,10 @@ class Adam(Part):
     learning_rate: float = Field(1e-3, gt=0)
     weight_decay: float = Field(0.0, ge=0)
     decay_norms: bool = Field(True, description="whether weight decay also pulls at the scales of norm layers")
+    decay_biases: bool = Field(True, description="whether weight decay also pulls at biases")
 
     def build(self, model: nn.Module, learning_rate: float | None = None) -> torch.optim.Optimizer:
-        groups = parameter_groups(model, self.weight_decay, self.decay_norms)
+        groups = parameter_groups(model, self.weight_decay, self.decay_norms, self.decay_biases)
         rate = self.learning_rate if learning_rate is None else learning_rate
         return torch.optim.Adam(groups, lr=rate, fused=can_fuse(model))
 
@@ -47,21 +49,29 @@ class AdamW(Part):
     learning_rate: float = Field(1e-3, gt=0)
     weight_decay: float = Field(0.01, ge=0, description="weights shrink by this times the rate at every step")
     decay_norms: bool = Field(True, description="whether weight decay also pulls at the scales of norm layers")
+    decay_biases: bool = Field(True, description="whether weight decay also pulls at biases")
 
     def build(self, model: nn.Module, learning_rate: float | None = None) -> torch.optim.Optimizer:
-        groups = parameter_groups(model, self.weight_decay, self.decay_norms)
+        groups = parameter_groups(model, self.weight_decay, self.decay_norms, self.decay_biases)
         rate = self.learning_rate if learning_rate is None else learning_rate
         return torch.optim.AdamW(groups, lr=rate, fused=can_fuse(model))
 
 
-def parameter_groups(model: nn.Module, weight_decay: float, decay_norms: bool) -> list[dict[str, Any]]:
+def parameter_groups(
+    model: nn.Module, weight_decay: float, decay_norms: bool, decay_biases: bool
+) -> list[dict[str, Any]]:
     """All parameters with the weight decay that applies to them."""
-    if decay_norms or weight_decay == 0:
+    if (decay_norms and decay_biases) or weight_decay == 0:
         return [{"params": list(model.parameters()), "weight_decay": weight_decay}]
-    norms = {id(p) for layer in model.modules() if isinstance(layer, NORM_LAYERS) for p in layer.parameters()}
+    spared = {
+        id(p)
+        for layer in model.modules()
+        for name, p in layer.named_parameters(recurse=False)
+        if (not decay_norms and isinstance(layer, NORM_LAYERS)) or (not decay_biases and name == "bias")
+    }
     return [
-        {"params": [p for p in model.parameters() if id(p) not in norms], "weight_decay": weight_decay},
-        {"params": [p for p in model.parameters() if id(p) in norms], "weight_decay": 0.0},
+        {"params": [p for p in model.parameters() if id(p) not in spared], "weight_decay": weight_decay},
+        {"params": [p for p in model.parameters() if id(p) in spared], "weight_decay": 0.0},
     ]
 
 

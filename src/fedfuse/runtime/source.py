@@ -31,6 +31,10 @@ class Source:
     """How many of these inputs also lie in a client's data (exact copies)."""
     labels: Tensor | None = None
     """Not there unless a part of the method says that it reads them."""
+    incomplete: str | None = None
+    """One sentence if the inputs' files held less than the dataset that they are named after."""
+    test_overlap: int = 0
+    """How many of these inputs are also test inputs (exact copies)."""
     draw: Callable[[int, Key], Tensor] | None = None
     """Makes new inputs, where every step of a distillation has its own; ``raw`` are some of them."""
 

@@ -56,6 +56,18 @@ class Found:
     train: Contents
     test: Contents | None
     origin: str
+    validation: Contents | None = None
+    """The official validation split, if it was asked for."""
+
+    @property
+    def parts(self) -> dict[str, Contents]:
+        """What there is, by what it is called."""
+        every = {"training": self.train, "test": self.test, "validation": self.validation}
+        return {part: contents for part, contents in every.items() if contents is not None}
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {part: len(contents.labels) for part, contents in self.parts.items()}
 
 
 def join(parts: Sequence[Contents], names: Sequence[str]) -> Contents:

@@ -34,6 +34,8 @@ class Surroundings:
     """Whether a part of the method reads the inputs' true labels."""
     tokenizer: Tokenizer | None = None
     """What makes numbers of texts, if the clients have texts."""
+    test: Examples | None = None
+    """What the result is measured on, which a source had better not hold."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -86,6 +88,7 @@ def make_source(
     surroundings: Surroundings,
     remedy: str = "choose another source",
     labels: Tensor | None = None,
+    incomplete: str | None = None,
 ) -> Source:
     """The source, unless the models cannot read it; ``remedy`` says what to do about inputs of another shape."""
     kind, needed = kind_of(raw), kind_of(surroundings.clients.inputs)
@@ -99,8 +102,11 @@ def make_source(
     if len(raw) < 2:
         raise ConfigError(f"source '{name}' has {len(raw)} input(s); distillation needs at least 2")
     overlap = _overlap(raw, surroundings.clients.inputs)
+    test_overlap = 0 if surroundings.test is None else _overlap(raw, surroundings.test.inputs)
     known = _true_labels(name, labels, surroundings.classes) if surroundings.reads_labels else None
-    return Source(name, raw, transform, surroundings.compute, overlap, known)
+    return Source(
+        name, raw, transform, surroundings.compute, overlap, known, incomplete=incomplete, test_overlap=test_overlap
+    )
 
 
 def _true_labels(name: str, labels: Tensor | None, classes: int) -> Tensor:
@@ -112,11 +118,11 @@ def _true_labels(name: str, labels: Tensor | None, classes: int) -> Tensor:
     return labels
 
 
-def _overlap(raw: Tensor, clients: Tensor) -> int:
-    """How many source inputs are exact copies of a client's."""
-    if raw.dtype != clients.dtype:
+def _overlap(raw: Tensor, others: Tensor) -> int:
+    """How many source inputs are exact copies of others."""
+    if raw.dtype != others.dtype:
         return 0
-    held = {row.tobytes() for row in _rows(clients)}
+    held = {row.tobytes() for row in _rows(others)}
     return sum(row.tobytes() in held for row in _rows(raw))
 
 

@@ -55,6 +55,7 @@ class OtherDataset(FiniteSource):
             surroundings,
             "set source.data.resize or source.data.channels, or choose another source",
             self.part_of(labels, surroundings.key),
+            dataset.incomplete,
         )
 
     def _transform(self, dataset: Dataset, clients: Transform) -> Transform:
