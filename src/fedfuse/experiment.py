@@ -12,7 +12,7 @@ import yaml
 
 from fedfuse import presets
 from fedfuse.assembly import Built, build
-from fedfuse.config import ExperimentConfig, Raw, assign, read_yaml, validate
+from fedfuse.config import ExperimentConfig, Raw, assign, merge, read_yaml, validate
 from fedfuse.core.errors import ConfigError, RunFolderError, unknown
 from fedfuse.core.files import write_text
 from fedfuse.core.origin import origin
@@ -66,12 +66,16 @@ class Experiment:
                 raise ConfigError("give a finished config or keys, not both")
             self.config = config
         else:
-            self.config = validate({**(config or {}), **values})
+            self.config = validate(merge(config or {}, values))
 
     @staticmethod
     def load(file_or_preset: str | Path, assignments: Sequence[str] = (), **values: Any) -> Experiment:
-        """Read an experiment file, a preset by name, or the ``config.yaml`` of a run folder."""
-        raw = assign({**read_raw(file_or_preset), **values}, assignments)
+        """Read an experiment file, a preset by name, or the ``config.yaml`` of a run folder.
+
+        ``values`` are laid over it key by key (``training={"epochs": 2}`` leaves the batch size as it is), and then the
+        ``assignments``, which replace what they name (``"training={epochs: 2}"``). None gives a section its defaults.
+        """
+        raw = assign(merge(read_raw(file_or_preset), values), assignments)
         return Experiment(validate(raw, str(file_or_preset)))
 
     @property
