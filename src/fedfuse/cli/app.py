@@ -99,7 +99,7 @@ def run(
 def compare(
     experiments: Annotated[list[str], typer.Argument(metavar="FILE...", help="YAML files or presets")],
     methods: Annotated[str, typer.Option(help="methods, separated by commas (default: the file's own)")] = "",
-    seeds: Annotated[str, typer.Option(help="seeds, separated by commas")] = "0",
+    seeds: Annotated[str, typer.Option(help="seeds, separated by commas (default: the file's own)")] = "",
     assignments: Assignments = None,
     out: Annotated[Path | None, typer.Option(help="folder for all runs (default: runs/compare-NAME)")] = None,
     overwrite: Overwrite = False,
@@ -110,7 +110,10 @@ def compare(
     from fedfuse.cli.tables import comparison_table
     from fedfuse.comparison import conclude, plan
 
-    cells = plan(experiments, _words(methods), _numbers(seeds), assignments or (), out)
+    study = plan(experiments, _words(methods), _numbers(seeds) if seeds else [], assignments or (), out)
+    cells = study.cells
+    for remark in study.remarks:
+        console.print(remark, style="yellow", highlight=False, markup=False, soft_wrap=True)
     try:
         results = run_all(cells, jobs, overwrite, console)
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""Several methods, seeds and experiments side by side: which runs there are, and what they say together."""
+"""What the runs of a comparison say together: a row per method and prototype, written as a table and a picture."""
 
 from __future__ import annotations
 
@@ -7,27 +7,11 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-from fedfuse.config import assign, validate
-from fedfuse.core.errors import ConfigError
+from fedfuse.comparison.plan import Cell
 from fedfuse.core.files import write_text
-from fedfuse.experiment import Experiment, RunResult, read_raw
-from fedfuse.federation.folder import RunFolder
+from fedfuse.experiment import RunResult
 from fedfuse.report.comparison import draw_comparison
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One run of a comparison."""
-
-    experiment: Experiment
-    folder: RunFolder
-
-    @property
-    def label(self) -> str:
-        config = self.experiment.config
-        return f"{config.name} {config.method.name} seed {config.seed}"
 
 
 @dataclass(frozen=True)
@@ -74,25 +58,6 @@ class Comparison:
         return self.folder / "comparison.png"
 
 
-def plan(
-    files: Sequence[str], methods: Sequence[str], seeds: Sequence[int], assignments: Sequence[str], out: Path | None
-) -> list[Cell]:
-    """The runs of a comparison, checked before the first one starts."""
-    cells = []
-    for file in files:
-        raw = assign(read_raw(file), assignments)
-        for method in methods or [validate(raw, file).method.name]:
-            for seed in seeds:
-                experiment = Experiment(validate({**raw, "method": _choice(raw, method), "seed": seed}, file))
-                config = experiment.config
-                base = out or Path("runs") / f"compare-{config.name}"
-                cells.append(Cell(experiment, RunFolder(base / f"{config.name}-{config.method.name}-seed{seed}")))
-    folders = [cell.folder.path for cell in cells]
-    if len(set(folders)) < len(folders):
-        raise ConfigError("two runs of this comparison have the same name, method and seed; give the files other names")
-    return cells
-
-
 def conclude(cells: Sequence[Cell], results: Sequence[RunResult], folder: Path) -> Comparison:
     """Put finished runs together, and write the table and the picture beside them."""
     rows = tuple(_rows(cells, results))
@@ -102,12 +67,6 @@ def conclude(cells: Sequence[Cell], results: Sequence[RunResult], folder: Path) 
     write_text(folder / "comparison.json", json.dumps(record, indent=2) + "\n")
     draw_comparison(comparison.picture, _curves(cells, results), comparison.target, "Test accuracy")
     return comparison
-
-
-def _choice(raw: dict[str, Any], method: str) -> Any:
-    """The file's own settings of its method, if that is the one; else the method as published."""
-    own = raw.get("method")
-    return own if isinstance(own, dict) and own.get("name") == method else method
 
 
 def _groups(cells: Sequence[Cell], results: Sequence[RunResult]) -> Iterator[tuple[str, str, str, list[RunResult]]]:
