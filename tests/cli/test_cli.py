@@ -149,6 +149,37 @@ def test_method_and_seed_are_shortcuts(tmp_path: Path, in_process: InProcess) ->
     assert (tmp_path / "runs" / "digits-fedprox-seed7" / "summary.json").is_file()
 
 
+def test_a_run_says_how_many_updates_were_refused(tmp_path: Path, in_process: InProcess) -> None:
+    wild = ("training.optimizer.learning_rate=1e30", "method=fedavg", *QUICK[:2])
+    done = in_process("run", "digits", *settings(*wild), "--out", "wild")
+    assert done.returncode == 0, done.stderr
+    events = [json.loads(line) for line in (tmp_path / "wild" / "events.jsonl").read_text().splitlines()]
+    refused = sum(event["event"] == "update_refused" for event in events)
+    asked = sum(len(event["clients"]) for event in events if event["event"] == "round_started")
+    assert refused > 0
+    assert f"refused  {refused} of {asked} updates; events.jsonl says why" in done.stdout
+    assert "refused" not in in_process("run", "digits", *settings("method=fedavg", *QUICK[:2])).stdout
+
+
+def test_a_run_says_when_its_result_is_the_ensembles(in_process: InProcess) -> None:
+    done = in_process("run", "digits", "--method", "1-ensemble", *settings(*QUICK))
+    assert "result   the accuracy of the ensemble" in done.stdout
+    assert "result " not in in_process("run", "digits", "--method", "fedavg", *settings(*QUICK)).stdout
+
+
+def test_the_method_is_in_every_row_of_a_comparison_in_a_file(tmp_path: Path, in_process: InProcess) -> None:
+    """Numbers as wide as they come: several experiments and seeds, and nothing says how wide the file is."""
+    files = [tmp_path / f"{name}.yaml" for name in ("alpha-0.05-of-the-preset", "alpha-0.5")]
+    for file in files:
+        file.write_text(presets.text("digits").replace("name: digits\ndata", f"name: {file.stem}\ndata"))
+    arguments = ("--methods", "fedavg,feddf", "--seeds", "0,1", *settings(*QUICK), "--out", "wide")
+    done = in_process("compare", *map(str, files), *arguments)
+    assert done.returncode == 0, done.stderr
+    rows = [line for line in done.stdout.splitlines() if "±" in line and "seeds" not in line]
+    assert [line.split()[0] for line in rows] == ["fedavg", "feddf"] * 2
+    assert max(map(len, done.stdout.splitlines()[-14:])) <= 80
+
+
 def test_compare_tells_methods_apart(tmp_path: Path) -> None:
     arguments = ("compare", "digits", "--methods", "fedavg,feddf", "--seeds", "0,1", *settings(*QUICK), "--out", "both")
     result = fedfuse_cli(tmp_path, *arguments)

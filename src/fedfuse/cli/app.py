@@ -14,7 +14,7 @@ from rich.console import Console
 
 import fedfuse
 from fedfuse.cli import flower, generator
-from fedfuse.cli.console import console, errors, print_facts
+from fedfuse.cli.console import console, errors, print_facts, print_sheet
 from fedfuse.core.errors import ConfigError, FedfuseError, unknown
 
 FAILURE = 2
@@ -69,8 +69,7 @@ def run(
 ) -> None:
     """Run one experiment."""
     from fedfuse.cli.progress import RunProgress
-    from fedfuse.cli.tables import size, summary_table
-    from fedfuse.data import PartitionReport
+    from fedfuse.cli.results import closing_facts, summary_sheet
     from fedfuse.experiment import Experiment
 
     shortcuts = [f"{key}={value}" for key, value in (("method", method), ("seed", seed)) if value is not None]
@@ -84,15 +83,8 @@ def run(
         except KeyboardInterrupt:
             _interrupted(f"fedfuse run {folder} --resume")
     if not quiet:
-        summary = result.summary
-        traffic = f"{size(summary['bytes_up'])} up, {size(summary['bytes_down'])} down, {summary['seconds']:.1f} s"
-        console.print(summary_table(summary))
-        print_facts(
-            data=PartitionReport.load(result.folder.partition).in_words(),
-            traffic=traffic,
-            folder=folder,
-            picture=result.folder.pictures / "accuracy.png",
-        )
+        print_sheet(summary_sheet(result.summary))
+        print_facts(**closing_facts(loaded, result))
 
 
 @app.command()
@@ -107,7 +99,7 @@ def compare(
 ) -> None:
     """Run methods and seeds side by side. Runs that are there are kept, unfinished ones go on."""
     from fedfuse.cli.batch import run_all
-    from fedfuse.cli.tables import comparison_table
+    from fedfuse.cli.results import comparison_sheet
     from fedfuse.comparison import conclude, plan
 
     study = plan(experiments, _words(methods), _numbers(seeds) if seeds else [], assignments or (), out)
@@ -120,7 +112,7 @@ def compare(
         _interrupted("the same command")
     folder = cells[0].folder.path.parent
     comparison = conclude(cells, results, folder)
-    console.print(comparison_table(comparison))
+    print_sheet(comparison_sheet(comparison))
     print_facts(folder=folder, picture=comparison.picture)
 
 

@@ -15,7 +15,7 @@ from fedfuse.core.part import Settings
 from fedfuse.data import AnyPartition, DataSettings, Iid
 from fedfuse.engines import AnyEngine, LocalEngineSettings
 from fedfuse.federation import EvaluationSettings, FederationSettings, Recipe
-from fedfuse.fusion import AnySource, HeldOut
+from fedfuse.fusion import AnySource, EnsembleOnly, HeldOut
 from fedfuse.local import TrainingSettings
 from fedfuse.methods import METHODS
 from fedfuse.models import AnyArchitecture
@@ -64,6 +64,11 @@ class ExperimentConfig(Settings):
     @property
     def recipe(self) -> Recipe:
         return self.method
+
+    @property
+    def answers_as_ensemble(self) -> bool:
+        """Whether the result of the run is the accuracy of an ensemble, and not that of any model."""
+        return METHODS[self.method.name].answers_as_ensemble and isinstance(self.recipe.fuse, EnsembleOnly)
 
     def to_yaml(self) -> str:
         """The complete experiment, every default written out."""
