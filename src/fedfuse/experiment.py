@@ -17,10 +17,11 @@ from fedfuse.core.errors import ConfigError, RunFolderError, unknown
 from fedfuse.core.files import write_text
 from fedfuse.core.origin import origin
 from fedfuse.core.weights import Weights
+from fedfuse.earlier import other_data, other_experiment, refusal
 from fedfuse.exchange.kept import MODEL
 from fedfuse.federation import Engine, Federation, RoundRecord, Snapshot
 from fedfuse.federation.checkpoint import load_checkpoint, save_checkpoint
-from fedfuse.federation.events import EventLog, Listener, forget_after, read_events
+from fedfuse.federation.events import EventLog, Listener, forget_after
 from fedfuse.federation.folder import RunFolder
 from fedfuse.federation.state import all_reached
 from fedfuse.federation.summary import summarise
@@ -109,6 +110,8 @@ class Experiment:
             write_text(folder.config, self.config.to_yaml())
 
     def _check_claim(self, folder: RunFolder, resume: bool, overwrite: bool) -> None:
+        if resume and overwrite:
+            raise RunFolderError("--resume goes on with a run and --overwrite replaces it; give one of them")
         if not folder.holds_a_run() or overwrite:
             return
         if not resume:
@@ -116,7 +119,8 @@ class Experiment:
                 f"{folder.path} already holds a run; add --resume to go on with it, --overwrite to replace it, "
                 "or choose another --out"
             )
-        _check_same(self.config, folder)
+        if reason := other_experiment(self.config, folder):
+            raise refusal(folder, reason)
 
 
 def read_raw(file_or_preset: str | Path) -> Raw:
@@ -151,8 +155,8 @@ class _Run:
         # Before anything is written: an impossible experiment leaves no trace.
         built = build(self.config, self.log, self.engine)
         try:
-            if snapshot:
-                _check_same_data(built.facts, self.folder)
+            if snapshot and (reason := other_data(built.facts, self.folder)):
+                raise refusal(self.folder, reason)
             self._lay_out(built, snapshot)
             snapshot = self._rounds(built.federation, snapshot or self._start(built.federation, identity), identity)
         finally:
@@ -213,36 +217,3 @@ class _Run:
             }
         for path, (name, weights) in finals.items():
             save_model(path, self.config.models[name], bank.input_shape, bank.classes, weights)
-
-
-def _check_same(config: ExperimentConfig, folder: RunFolder) -> None:
-    """A run goes on only with the config it began with."""
-    earlier = validate(read_yaml(folder.config), str(folder.config))
-    if earlier.sha256() != config.sha256():
-        key, before, now = _first_difference(earlier.identity(), config.identity())
-        raise RunFolderError(
-            f"{folder.path} holds another experiment: {key} is {before} there and {now} here; "
-            "choose another --out, or --overwrite it"
-        )
-
-
-def _check_same_data(facts: Mapping[str, Any], folder: RunFolder) -> None:
-    """A run goes on only with the examples and the distillation inputs it began with."""
-    began = next((event for event in read_events(folder.events) if event["event"] == "run_started"), {})
-    for what, name in (("data", "the data"), ("source", "the distillation inputs")):
-        before, now = began.get(what) or {}, facts[what] or {}
-        if "sha256" in before and before["sha256"] != now["sha256"]:
-            raise RunFolderError(
-                f"{folder.path} was begun with other contents of {name} ({now['name']}); bring them back, "
-                "choose another --out, or --overwrite it"
-            )
-
-
-def _first_difference(before: Raw, now: Raw, prefix: str = "") -> tuple[str, Any, Any]:
-    for key in sorted(before.keys() | now.keys()):
-        one, other = before.get(key), now.get(key)
-        if one != other:
-            if isinstance(one, dict) and isinstance(other, dict):
-                return _first_difference(one, other, f"{prefix}{key}.")
-            return f"{prefix}{key}", one, other
-    raise AssertionError("called for different configs only")

@@ -28,7 +28,7 @@ def compared(folder: Path, methods: Sequence[Any], seeds: Sequence[int] = (0,), 
         for seed in seeds:
             config = tiny_config(method, seed=seed, **sections)
             cells.append(Cell(Experiment(config), RunFolder(folder / f"{index}-{seed}")))
-    return conclude(cells, [run(cell) for cell in cells], folder)
+    return conclude(cells, {cell: run(cell) for cell in cells}, folder)
 
 
 def run(cell: Cell) -> RunResult:
@@ -68,7 +68,7 @@ def test_the_picture_draws_the_ensemble_under_the_methods_name(tmp_path: Path) -
         for method in ("1-ensemble", "fedavg")
     ]
     results = [run(cell) for cell in cells]
-    curves = _labelled(list(_lines(cells, results)))
+    curves = _labelled(list(_lines(list(zip(cells, results, strict=True)))))
     assert list(curves) == ["1-ensemble", "fedavg small", "fedavg wide"]
     assert curves["1-ensemble"] == [[(record.round, record.ensemble_accuracy) for record in results[0].history]]
 

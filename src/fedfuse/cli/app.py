@@ -32,7 +32,6 @@ app.add_typer(flower.app, name="flower")
 Assignments = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="change a key, e.g. federation.rounds=20")
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace runs that are already there")]
 
 
 def main() -> None:
@@ -61,7 +60,7 @@ def run(
     assignments: Assignments = None,
     resume: Annotated[bool, typer.Option("--resume", help="go on with an interrupted run")] = False,
     out: Annotated[Path | None, typer.Option(help="run folder (default: runs/NAME-METHOD-seedN)")] = None,
-    overwrite: Overwrite = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="replace a run that is already there")] = False,
     engine: Annotated[str | None, typer.Option(metavar="KIND", help="where clients run: local or ray")] = None,
     workers: Annotated[int | None, typer.Option(min=0, help="clients at the same time, in processes")] = None,
     address: Annotated[str | None, typer.Option(help="with --engine ray: the cluster to join")] = None,
@@ -94,26 +93,30 @@ def compare(
     seeds: Annotated[str, typer.Option(help="seeds, separated by commas (default: the file's own)")] = "",
     assignments: Assignments = None,
     out: Annotated[Path | None, typer.Option(help="folder for all runs (default: runs/compare-NAME)")] = None,
-    overwrite: Overwrite = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="replace other runs that are in its folders")] = False,
     jobs: Annotated[int, typer.Option(min=1, help="runs at the same time, each in its own process")] = 1,
 ) -> None:
     """Run methods and seeds side by side. Runs that are there are kept, unfinished ones go on."""
-    from fedfuse.cli.batch import run_all
-    from fedfuse.cli.results import comparison_sheet
-    from fedfuse.comparison import conclude, plan
+    from fedfuse.cli.batch import finished_runs
+    from fedfuse.cli.results import comparison_facts, comparison_sheet
+    from fedfuse.comparison import Cell, conclude, plan, rehearse
+    from fedfuse.experiment import RunResult
 
     study = plan(experiments, _words(methods), _numbers(seeds) if seeds else [], assignments or (), out)
-    cells = study.cells
     for remark in study.remarks:
         console.print(remark, style="yellow", highlight=False, markup=False, soft_wrap=True)
+    cells, results = study.cells, dict[Cell, RunResult]()
     try:
-        results = run_all(cells, jobs, overwrite, console)
+        with console.status("checking all runs"):
+            cells = rehearse(cells, overwrite)
+        results.update(finished_runs(cells, jobs, console))
     except KeyboardInterrupt:
         _interrupted("the same command")
-    folder = cells[0].folder.path.parent
-    comparison = conclude(cells, results, folder)
-    print_sheet(comparison_sheet(comparison))
-    print_facts(folder=folder, picture=comparison.picture)
+    finally:
+        if results:  # of what was finished before a failure or Ctrl-C, too
+            comparison = conclude(cells, results, cells[0].folder.path.parent)
+            print_sheet(comparison_sheet(comparison))
+            print_facts(**comparison_facts(comparison))
 
 
 @app.command()

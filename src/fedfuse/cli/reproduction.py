@@ -68,7 +68,7 @@ class Request:
         console.print(f"runs: {len(runs)}, finished: {len(runs) - len(open_runs)}", highlight=False)
         if open_runs:
             _check_data([run.experiment.config for run in open_runs])
-            run_all(open_runs, jobs, overwrite=False, console=console)
+            run_all(open_runs, jobs, console)
 
     def report(self) -> None:
         """Print the tables and write them, with every cell of the entry that is finished."""

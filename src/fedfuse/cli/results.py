@@ -81,6 +81,14 @@ def closing_facts(experiment: Experiment, result: RunResult) -> dict[str, object
     return {**facts, "folder": result.folder.path, "picture": result.folder.pictures / "accuracy.png"}
 
 
+def comparison_facts(comparison: Comparison) -> dict[str, object]:
+    """What is missing in the table, and where the rest is."""
+    facts: dict[str, object] = {"folder": comparison.folder, "picture": comparison.picture}
+    if not comparison.unfinished:
+        return facts
+    return {"missing": f"{len(comparison.unfinished)} of {comparison.planned} runs, which are not finished", **facts}
+
+
 def percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.2f} %".replace(".00 %", " %")
 

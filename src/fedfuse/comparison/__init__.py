@@ -2,5 +2,6 @@
 
 from fedfuse.comparison.outcome import Comparison, Row, Spread, conclude
 from fedfuse.comparison.plan import Cell, Plan, plan
+from fedfuse.comparison.rehearsal import rehearse
 
-__all__ = ["Cell", "Comparison", "Plan", "Row", "Spread", "conclude", "plan"]
+__all__ = ["Cell", "Comparison", "Plan", "Row", "Spread", "conclude", "plan", "rehearse"]

@@ -67,6 +67,9 @@ class Comparison:
     rows: tuple[Row, ...]
     target: float | None
     folder: Path
+    planned: int
+    unfinished: tuple[str, ...]
+    """The labels of planned runs that are in no row."""
 
     @property
     def picture(self) -> Path:
@@ -87,21 +90,31 @@ class _Line:
         return [_curve(run, self.prototype) for run in self.runs]
 
 
-def conclude(cells: Sequence[Cell], results: Sequence[RunResult], folder: Path) -> Comparison:
-    """Put finished runs together, and write the table and the picture beside them."""
-    lines = list(_lines(cells, results))
+def conclude(cells: Sequence[Cell], results: Mapping[Cell, RunResult], folder: Path) -> Comparison:
+    """Put the finished runs of a plan together, and write the table and the picture beside them."""
+    lines = list(_lines([(cell, results[cell]) for cell in cells if cell in results]))
     targets = {cell.experiment.config.evaluation.target_accuracy for cell in cells}
-    comparison = Comparison(tuple(map(_row, lines)), targets.pop() if len(targets) == 1 else None, folder)
-    record = {"target_accuracy": comparison.target, "rows": [asdict(row) for row in comparison.rows]}
+    comparison = Comparison(
+        tuple(map(_row, lines)),
+        targets.pop() if len(targets) == 1 else None,
+        folder,
+        planned=len(cells),
+        unfinished=tuple(cell.label for cell in cells if cell not in results),
+    )
+    record = {
+        "target_accuracy": comparison.target,
+        "unfinished": comparison.unfinished,
+        "rows": [asdict(row) for row in comparison.rows],
+    }
     write_text(folder / "comparison.json", json.dumps(record, indent=2) + "\n")
     draw_comparison(comparison.picture, _labelled(lines), comparison.target, "Test accuracy")
     return comparison
 
 
-def _lines(cells: Sequence[Cell], results: Sequence[RunResult]) -> Iterator[_Line]:
+def _lines(finished: Sequence[tuple[Cell, RunResult]]) -> Iterator[_Line]:
     """One per experiment, method and prototype, in the order of the plan."""
     groups: dict[tuple[str, str, bool], list[RunResult]] = {}
-    for cell, result in zip(cells, results, strict=True):
+    for cell, result in finished:
         config = cell.experiment.config
         groups.setdefault((config.name, config.method.name, config.answers_as_ensemble), []).append(result)
     for (experiment, method, answers_as_ensemble), runs in groups.items():

@@ -19,6 +19,8 @@ class Cell:
 
     experiment: Experiment
     folder: RunFolder
+    keep: bool = True
+    """Whether the run goes on with what its folder holds; else it replaces that."""
 
     @property
     def label(self) -> str:
