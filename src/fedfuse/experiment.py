@@ -28,6 +28,7 @@ from fedfuse.federation.summary import summarise
 from fedfuse.models import Classifier
 from fedfuse.models.saved import load_model, save_model
 from fedfuse.report import draw_run
+from fedfuse.runtime.warm_up import warm_up
 
 
 @dataclass(frozen=True)
@@ -182,6 +183,7 @@ class _Run:
         return snapshot
 
     def _rounds(self, federation: Federation, snapshot: Snapshot, identity: str) -> Snapshot:
+        warm_up()
         while not self._is_over(snapshot):
             snapshot = federation.advance(snapshot)
             if snapshot.server.round % self.config.federation.checkpoint_every == 0 or self._is_over(snapshot):
