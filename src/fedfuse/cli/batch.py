@@ -24,14 +24,22 @@ def run_all(cells: Sequence[Cell], jobs: int, console: Console) -> dict[Cell, Ru
 
 
 def finished_runs(cells: Sequence[Cell], jobs: int, console: Console) -> Iterator[tuple[Cell, RunResult]]:
-    """Each cell with its result as soon as there is one."""
+    """Each cell with its result as soon as there is one, those that are finished already first."""
+    there = [cell for cell in cells if cell.keep and cell.folder.is_complete()]
+    yield from ((cell, _read(cell)) for cell in there)
+    left = [cell for cell in cells if cell not in there]
     if jobs == 1:
-        with RunProgress(console, len(cells)) as progress:
-            for cell in cells:
+        with RunProgress(console, len(cells), len(there)) as progress:
+            for cell in left:
                 yield cell, _run(cell, progress)
     else:
-        for cell in _run_processes(cells, jobs, console):
-            yield cell, cell.experiment.run(cell.folder.path, resume=True)  # only read: it is complete
+        for cell in _run_processes(left, jobs, console):
+            yield cell, _read(cell)
+
+
+def _read(cell: Cell) -> RunResult:
+    """A finished run is not run again, but read."""
+    return cell.experiment.run(cell.folder.path, resume=True)
 
 
 def _run(cell: Cell, progress: RunProgress) -> RunResult:
@@ -48,13 +56,13 @@ def _run_processes(cells: Sequence[Cell], jobs: int, console: Console) -> Iterat
     waiting, running = list(cells), dict[int, tuple[Cell, subprocess.Popen[str]]]()
     try:
         with Bars(console) as bars:
-            all_runs, tasks = bars.add_task("runs", total=len(cells)), dict[int, TaskID]()
+            all_runs, tasks = bars.begin("runs", len(cells)), dict[int, TaskID]()
             while waiting or running:
                 while waiting and len(running) < jobs:
                     cell = waiting.pop(0)
                     running[id(cell)] = (cell, _start(cell))
                     rounds = cell.experiment.config.federation.rounds
-                    tasks[id(cell)] = bars.add_task("  rounds", total=rounds, title=cell.label)
+                    tasks[id(cell)] = bars.begin("  rounds", rounds, _finished_rounds(cell), title=cell.label)
                 time.sleep(POLL_SECONDS)
                 for identity, (cell, process) in list(running.items()):
                     bars.update(tasks[identity], completed=_finished_rounds(cell))

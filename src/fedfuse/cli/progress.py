@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
@@ -30,7 +31,15 @@ class Bars(Progress):
             TextColumn("{task.description}", table_column=Column(no_wrap=True, min_width=18)), BarColumn(bar_width=28),
             MofNCompleteColumn(table_column=Column(no_wrap=True, min_width=9)), TimeElapsedColumn(), Remaining(),
         )  # fmt: skip
-        super().__init__(*columns, console=console, transient=True)
+        # A round may take hours, and what is left of a run is told from all of them.
+        period, silent = math.inf, not console.is_terminal
+        super().__init__(*columns, console=console, transient=True, speed_estimate_period=period, disable=silent)
+
+    def begin(self, description: str, total: int, completed: int = 0, title: str = "") -> TaskID:
+        """A task whose clock starts now: what is completed already says nothing about the time that the rest takes."""
+        task = self.add_task(description, total=total, completed=completed, title=title)
+        self.advance(task, 0)
+        return task
 
     def get_renderables(self) -> Iterator[RenderableType]:
         for task in self.tasks:
@@ -42,9 +51,10 @@ class Bars(Progress):
 class RunProgress:
     """A listener that shows one run after another."""
 
-    def __init__(self, console: Console, runs: int = 1) -> None:
+    def __init__(self, console: Console, runs: int = 1, finished: int = 0) -> None:
         self.console = console
         self.runs = runs
+        self.finished = finished
         self.label = ""
         self.total = 0
         self.bars = Bars(console)
@@ -54,7 +64,7 @@ class RunProgress:
         if self.console.is_terminal:
             self.bars.start()
             if self.runs > 1:
-                self.all_runs = self.bars.add_task("runs", total=self.runs)
+                self.all_runs = self.bars.begin("runs", self.runs, self.finished)
         return self
 
     def __exit__(self, *exception: type[BaseException] | BaseException | TracebackType | None) -> None:
@@ -66,6 +76,7 @@ class RunProgress:
         self.label, self.total = label, rounds
         self.rounds = self.bars.add_task("  rounds", total=rounds, title=label)
         self.step = self.bars.add_task("  starting", total=None)
+        self.doing = ""
 
     def end(self) -> None:
         """The run is over."""
@@ -76,8 +87,10 @@ class RunProgress:
 
     def __call__(self, event: Event) -> None:
         if event["event"] == "tick":
-            what = _STEPS.get(event["what"], event["what"])
-            self.bars.update(self.step, description=f"  {what}", completed=event["done"], total=event["total"])
+            self._show_step(event["what"], event["done"], event["total"])
+        elif event["event"] == "round_started":
+            self.bars.update(self.rounds, completed=event["round"] - 1)
+            self.bars.advance(self.rounds, 0)  # the clock of the first round here, whichever it is
         elif event["event"] == "round_finished":
             title = f"{self.label}: {_accuracies(event)}"
             self.bars.update(self.rounds, completed=event["round"], title=title)
@@ -89,6 +102,14 @@ class RunProgress:
         elif event["event"] in ("client_retried", "work_retried"):
             what = event["what"] if "what" in event else f"client {event['client']}"
             self.console.print(f"[yellow]{what} was retried: {event['reason']}[/]", highlight=False)
+
+    def _show_step(self, what: str, done: int, total: int) -> None:
+        """Each step has a clock of its own."""
+        if what != self.doing:
+            self.doing = what
+            self.bars.reset(self.step, description=f"  {_STEPS.get(what, what)}", total=total)
+            self.bars.advance(self.step, 0)
+        self.bars.update(self.step, completed=done, total=total)
 
 
 def _accuracies(event: Event) -> str:
