@@ -267,6 +267,24 @@ def test_ten_lines_of_yaml_on_own_data(tmp_path: Path) -> None:
     assert (tmp_path / "runs" / "own-fedprox-seed0" / "final" / "small.safetensors").exists()
 
 
+def test_a_column_that_numbers_rows_is_pointed_out_and_can_be_left_out(tmp_path: Path, in_process: InProcess) -> None:
+    rows = [f"{row},{row % 3 + row / 500},{row % 3}" for row in range(200)]
+    (tmp_path / "own.csv").write_text("\n".join(["id,width,label", *rows]) + "\n")
+    own = ("data: {name: csv, path: own.csv}", "models: {small: {arch: mlp, hidden: [4]}}", "federation: {rounds: 1}")
+    (tmp_path / "own.yaml").write_text("\n".join(own))
+    hint = "read as inputs like any other: id; --set 'data.ignore_columns=[id]' leaves them out"
+    assert in_process("run", "own.yaml", "--out", "with").stdout.startswith(hint)
+    assert in_process("compare", "own.yaml", "--out", "study").stdout.startswith(hint)
+    without = in_process("run", "own.yaml", "--out", "without", *settings("data.ignore_columns=[id]"))
+    assert without.returncode == 0, without.stderr
+    assert "read as inputs" not in without.stdout
+    parameters = [
+        json.loads((tmp_path / run / "summary.json").read_text())["prototypes"]["small"]["parameters"]
+        for run in ("with", "without")
+    ]
+    assert parameters[0] - parameters[1] == 4  # one input less for each hidden unit
+
+
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_run_says_how_to_go_on_and_does(tmp_path: Path, end: signal.Signals) -> None:
     long = settings("federation.rounds=60", "training.epochs=1", "methods.feddf.fuse.distiller.steps=4")

@@ -6,8 +6,9 @@ import errno
 import json
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -16,6 +17,9 @@ import fedfuse
 from fedfuse.cli import flower, generator
 from fedfuse.cli.console import console, errors, print_facts, print_sheet
 from fedfuse.core.errors import ConfigError, FedfuseError, unknown
+
+if TYPE_CHECKING:
+    from fedfuse.config import ExperimentConfig
 
 FAILURE = 2
 app = typer.Typer(
@@ -75,6 +79,8 @@ def run(
     loaded = Experiment.load(experiment, [*shortcuts, *_engine(engine, workers, address), *(assignments or ())])
     folder = _run_folder(experiment, out, resume) or loaded.default_folder
     config = loaded.config
+    if not quiet:
+        _hint([config])
     with RunProgress(Console(quiet=quiet)) as progress:
         progress.begin(f"{config.name} {config.method.name} seed {config.seed}", config.federation.rounds)
         try:
@@ -104,7 +110,8 @@ def compare(
 
     study = plan(experiments, _words(methods), _numbers(seeds) if seeds else [], assignments or (), out)
     for remark in study.remarks:
-        console.print(remark, style="yellow", highlight=False, markup=False, soft_wrap=True)
+        _remark(remark)
+    _hint([cell.experiment.config for cell in study.cells])
     cells, results = study.cells, dict[Cell, RunResult]()
     try:
         with console.status("checking all runs"):
@@ -273,6 +280,20 @@ def _numbers(text: str) -> list[int]:
     if not numbers or len(set(numbers)) < len(numbers):
         raise ConfigError(f"--seeds {text}: write different whole numbers separated by commas, for example 0,1,2")
     return numbers
+
+
+def _hint(configs: Sequence[ExperimentConfig]) -> None:
+    """What is allowed, but hardly meant."""
+    from fedfuse.data.row_numbers import row_numbers
+
+    for data in dict.fromkeys(config.data for config in configs):
+        if columns := row_numbers(data):
+            names = ", ".join(name if name.isidentifier() else f'"{name}"' for name in columns)
+            _remark(f"read as inputs like any other: {names}; --set 'data.ignore_columns=[{names}]' leaves them out")
+
+
+def _remark(sentence: str) -> None:
+    console.print(sentence, style="yellow", highlight=False, markup=False, soft_wrap=True)
 
 
 def _interrupted(command: str) -> NoReturn:
