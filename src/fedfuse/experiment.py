@@ -46,7 +46,10 @@ class RunResult:
 
     def model(self, prototype: str | None = None) -> Classifier:
         """The final model of a prototype, ready for inference; the only one if there is one."""
-        name = prototype or next(iter(self.summary["prototypes"]))
+        prototypes = self.summary["prototypes"]
+        name = prototype or next(iter(prototypes))
+        if name not in prototypes:
+            raise ConfigError(unknown("model", name, prototypes))
         return load_model(self.folder.final_weights(name), trust_own_code=True)  # this run has called it already
 
     def client_model(self, client: int) -> Classifier:
