@@ -28,9 +28,9 @@ def test_a_run_folder_is_not_a_model_but_has_one(tmp_path: Path) -> None:
 
 
 def test_other_places(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="nowhere does not exist$"):
+    with pytest.raises(DataError, match=r"nowhere does not exist$"):
         fedfuse.load_model(tmp_path / "nowhere")
-    with pytest.raises(DataError, match="is a folder; give the file of a model$"):
+    with pytest.raises(DataError, match=r"is a folder; give the file of a model$"):
         fedfuse.load_model(tmp_path)
     (tmp_path / "text").write_text("no tensors here")
     with pytest.raises(DataError, match="text is not a model saved by fedfuse"):
