@@ -107,6 +107,8 @@ def test_keyword_arguments_say_the_same_as_assignments() -> None:
 def test_none_gives_a_section_its_defaults() -> None:
     assert Experiment.load("digits", training=None).config.training == TrainingSettings()
     assert Experiment.load("digits", evaluation={"target_accuracy": None}).config.evaluation.target_accuracy is None
+    with pytest.raises(ConfigError, match="seed is None, but should be a whole number"):
+        Experiment.load("digits", seed=None)  # perhaps meant as the file's own
 
 
 def test_the_models_that_are_named_are_the_models() -> None:

@@ -59,11 +59,12 @@ def merge(raw: Mapping[str, Any], values: Mapping[str, Any]) -> Raw:
 
     None gives a section its defaults back, and ``models`` names all models that there shall be.
     """
-    kept = {key: value for key, value in raw.items() if key not in values or values[key] is not None}
+    dropped = {key for key, value in values.items() if value is None and key not in ("name", "seed")}
+    kept = {key: value for key, value in raw.items() if key not in dropped}
     models = values.get("models")
     if isinstance(models, Mapping) and isinstance(kept.get("models"), Mapping):
         kept["models"] = {name: model for name, model in kept["models"].items() if name in models}
-    return apply(kept, list(_leaves({key: value for key, value in values.items() if value is not None})))
+    return apply(kept, list(_leaves({key: value for key, value in values.items() if key not in dropped})))
 
 
 def apply(raw: Mapping[str, Any], changes: Sequence[Change]) -> Raw:
