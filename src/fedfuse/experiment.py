@@ -186,7 +186,7 @@ class _Run:
         return snapshot
 
     def _rounds(self, federation: Federation, snapshot: Snapshot, identity: str) -> Snapshot:
-        warm_up()
+        warm_up(federation.bank.compute.device)
         while not self._is_over(snapshot):
             snapshot = federation.advance(snapshot)
             if snapshot.server.round % self.config.federation.checkpoint_every == 0 or self._is_over(snapshot):

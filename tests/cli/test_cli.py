@@ -303,6 +303,22 @@ def test_interrupted_run_says_how_to_go_on_and_does(tmp_path: Path, end: signal.
     assert json.loads((tmp_path / "runs/digits-feddf-seed0/summary.json").read_text())["rounds"] == 60
 
 
+def test_interrupted_before_the_folder_is_its_own_a_run_does_not_send_one_to_another(
+    in_process: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert in_process("run", "digits", *settings("method=fedavg", *QUICK[:2]), "--out", "my run").returncode == 0
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fedfuse.experiment.build", interrupted)
+    for where in ("my run", "nowhere"):
+        said = in_process("run", "digits", "--method", "fedprox", "--out", where, "--overwrite").stderr
+        assert said.strip().endswith("go on with: the same command")
+    again = ("run", "digits", *settings("method=fedavg", *QUICK[:2]), "--out", "my run", "--overwrite")
+    assert in_process(*again).stderr.strip().endswith("go on with: fedfuse run 'my run' --resume")
+
+
 def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
     deadline = time.monotonic() + 60
     while not (path.exists() and any(path.iterdir())):

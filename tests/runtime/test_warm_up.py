@@ -39,5 +39,5 @@ def test_no_round_waits_for_imports_of_torch(tmp_path: Path, method: str) -> Non
 def test_it_draws_no_random_number() -> None:
     warm_up.cache_clear()
     before = torch.random.get_rng_state()
-    warm_up()
+    warm_up(torch.device("cpu"))
     assert torch.equal(torch.random.get_rng_state(), before)

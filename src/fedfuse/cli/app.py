@@ -6,9 +6,9 @@ import errno
 import json
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -17,9 +17,6 @@ import fedfuse
 from fedfuse.cli import flower, generator
 from fedfuse.cli.console import console, errors, print_facts, print_sheet
 from fedfuse.core.errors import ConfigError, FedfuseError, unknown
-
-if TYPE_CHECKING:
-    from fedfuse.config import ExperimentConfig
 
 FAILURE = 2
 app = typer.Typer(
@@ -72,6 +69,7 @@ def run(
 ) -> None:
     """Run one experiment."""
     from fedfuse.cli.progress import RunProgress
+    from fedfuse.cli.remarks import hints, how_to_go_on
     from fedfuse.cli.results import closing_facts, summary_sheet
     from fedfuse.experiment import Experiment
 
@@ -80,13 +78,13 @@ def run(
     folder = _run_folder(experiment, out, resume) or loaded.default_folder
     config = loaded.config
     if not quiet:
-        _hint([config])
+        _say(hints([config]))
     with RunProgress(Console(quiet=quiet)) as progress:
         progress.begin(f"{config.name} {config.method.name} seed {config.seed}", config.federation.rounds)
         try:
             result = loaded.run(folder, resume, overwrite, (progress,))
         except KeyboardInterrupt:
-            _interrupted(f"fedfuse run {folder} --resume")
+            _interrupted(how_to_go_on(config, folder))
     if not quiet:
         print_sheet(summary_sheet(result.summary))
         print_facts(**closing_facts(loaded, result))
@@ -104,14 +102,13 @@ def compare(
 ) -> None:
     """Run methods and seeds side by side. Runs that are there are kept, unfinished ones go on."""
     from fedfuse.cli.batch import finished_runs
+    from fedfuse.cli.remarks import hints
     from fedfuse.cli.results import comparison_facts, comparison_sheet
     from fedfuse.comparison import Cell, conclude, plan, rehearse
     from fedfuse.experiment import RunResult
 
     study = plan(experiments, _words(methods), _numbers(seeds) if seeds else [], assignments or (), out)
-    for remark in study.remarks:
-        _remark(remark)
-    _hint([cell.experiment.config for cell in study.cells])
+    _say([*study.remarks, *hints([cell.experiment.config for cell in study.cells])])
     cells, results = study.cells, dict[Cell, RunResult]()
     try:
         with console.status("checking all runs"):
@@ -282,18 +279,9 @@ def _numbers(text: str) -> list[int]:
     return numbers
 
 
-def _hint(configs: Sequence[ExperimentConfig]) -> None:
-    """What is allowed, but hardly meant."""
-    from fedfuse.data.row_numbers import row_numbers
-
-    for data in dict.fromkeys(config.data for config in configs):
-        if columns := row_numbers(data):
-            names = ", ".join(name if name.isidentifier() else f'"{name}"' for name in columns)
-            _remark(f"read as inputs like any other: {names}; --set 'data.ignore_columns=[{names}]' leaves them out")
-
-
-def _remark(sentence: str) -> None:
-    console.print(sentence, style="yellow", highlight=False, markup=False, soft_wrap=True)
+def _say(remarks: Iterable[str]) -> None:
+    for remark in remarks:
+        console.print(remark, style="yellow", highlight=False, markup=False, soft_wrap=True)
 
 
 def _interrupted(command: str) -> NoReturn:

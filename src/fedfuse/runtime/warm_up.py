@@ -9,11 +9,11 @@ from torch import nn
 
 
 @cache
-def warm_up() -> None:
-    """One step of an optimiser, which makes torch import hundreds of modules: seconds that would count as round 1 of
-    whichever run comes first in a process. It draws no random number.
+def warm_up(device: torch.device) -> None:
+    """One step of an optimiser, which makes torch import hundreds of modules and wakes the device: seconds that would
+    count as round 1 of whichever run comes first in a process. It draws no random number.
     """
-    parameter = nn.Parameter(torch.zeros(1))
+    parameter = nn.Parameter(torch.zeros(1, 1, device=device))
     optimizer = torch.optim.SGD([parameter])
-    parameter.sum().backward()
+    (parameter @ parameter).sum().backward()
     optimizer.step()
