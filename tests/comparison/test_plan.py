@@ -116,7 +116,11 @@ def test_without_methods_and_seeds_the_files_have_their_own(tmp_path: Path) -> N
     assert configs(study("method=feddf", methods="", files=files[:1])).keys() == {"feddf"}
 
 
-def test_a_seed_said_twice_is_refused() -> None:
+def test_methods_and_seeds_said_twice_are_refused() -> None:
+    with pytest.raises(ConfigError, match="--methods fedavg,feddf,fedavg: write different methods"):
+        study(methods="fedavg,feddf,fedavg")
+    with pytest.raises(ConfigError, match="digits: seed is -1, but should be greater"):
+        plan(["digits"], [], [-1], [], None)
     with pytest.raises(ConfigError, match="--set seed=5 and --seeds both say which seed is run"):
         plan(["digits"], [], [0, 1], ["seed=5"], None)
 

@@ -40,6 +40,7 @@ class Plan:
 class Entrant:
     """One file with one of its methods, for any seed; ``unfit`` are the changes that its method has no key for."""
 
+    file: str
     raw: Raw
     config: ExperimentConfig
     unfit: dict[str, UnknownKeyError]
@@ -57,7 +58,7 @@ def plan(
     cells = []
     for one in entrants:
         for seed in seeds or [one.config.seed]:
-            config = validate({**one.raw, "seed": seed})
+            config = validate({**one.raw, "seed": seed}, one.file)
             base = out or Path("runs") / f"compare-{config.name}"
             folder = RunFolder(base / f"{config.name}-{config.method.name}-seed{seed}")
             cells.append(Cell(Experiment(config), folder))
@@ -76,7 +77,7 @@ def entrant(file: str, method: str | None, changes: Sequence[Change]) -> Entrant
     while True:
         changed = apply(raw, kept)
         try:
-            return Entrant(changed, validate(changed, file), unfit)
+            return Entrant(file, changed, validate(changed, file), unfit)
         except UnknownKeyError as error:
             guilty = [change for change in kept if change.address[0] == "method" and _made(change, error)]
             if not guilty:
@@ -92,6 +93,8 @@ def _made(change: Change, error: UnknownKeyError) -> bool:
 
 
 def _check_nothing_is_said_twice(changes: Sequence[Change], methods: Sequence[str], seeds: Sequence[int]) -> None:
+    if len(set(methods)) < len(methods):
+        raise ConfigError(f"--methods {','.join(methods)}: write different methods separated by commas")
     for change in changes:
         if methods and change.address in (("method",), ("method", "name")):
             raise ConfigError(f"{change.said} and --methods both say which method is run; keep one of them")
