@@ -12,16 +12,19 @@ from fedfuse.federation.events import read_events
 from fedfuse.federation.folder import RunFolder
 
 
+ELSEWHERE = "choose another --out, or --overwrite it"
+
+
 def other_experiment(config: ExperimentConfig, folder: RunFolder) -> str | None:
     """Where the run's config differs from this one, in words; None if it does not."""
     try:
         earlier = validate(read_yaml(folder.config), str(folder.config))
     except ConfigError as error:
-        return f"holds an experiment that this version cannot read ({error})"
+        return f"holds an experiment that this version cannot read ({error}); {ELSEWHERE}"
     if earlier.sha256() == config.sha256():
         return None
     key, before, now = _first_difference(earlier.identity(), config.identity())
-    return f"holds another experiment: {key} is {before} there and {now} here"
+    return f"holds another experiment: {key} is {before} there and {now} here; {ELSEWHERE}"
 
 
 def other_data(facts: Mapping[str, Any], folder: RunFolder) -> str | None:
@@ -30,7 +33,7 @@ def other_data(facts: Mapping[str, Any], folder: RunFolder) -> str | None:
     for what, name in (("data", "the data"), ("source", "the distillation inputs")):
         before, now = began.get(what) or {}, facts[what] or {}
         if "sha256" in before and before["sha256"] != now["sha256"]:
-            return f"was begun with other contents of {name} ({now['name']}); bring them back"
+            return f"was begun with other contents of {name} ({now['name']}); bring them back, {ELSEWHERE}"
     return None
 
 
@@ -42,7 +45,7 @@ def has_other_origin(folder: RunFolder) -> bool:
 
 def refusal(folder: RunFolder, reason: str) -> RunFolderError:
     """The sentence for a folder that is not replaced unasked."""
-    return RunFolderError(f"{folder.path} {reason}; choose another --out, or --overwrite it")
+    return RunFolderError(f"{folder.path} {reason}")
 
 
 def _first_difference(before: Raw, now: Raw, prefix: str = "") -> tuple[str, Any, Any]:
