@@ -11,7 +11,6 @@ from fedfuse.core.origin import origin
 from fedfuse.federation.events import read_events
 from fedfuse.federation.folder import RunFolder
 
-
 ELSEWHERE = "choose another --out, or --overwrite it"
 
 
