@@ -48,6 +48,7 @@ def write_files(folder: Path) -> None:
     header = [f"x{i}" for i in range(inputs.shape[1])]
     rows = [[*map(float, x), int(y), h] for x, y, h in zip(inputs, labels, hospitals, strict=True)]
     _write_csv(folder / "visits.csv", [*header, "outcome", "hospital"], rows)
+    _write_csv(folder / "visits-without.csv", [*header[1:], "outcome"], [row[1:-1] for row in rows])
     words = random.Random(3)
     texts = [[" ".join(words.choices(WORDS, k=words.randint(2, 14))), i % 2] for i in range(120)]
     _write_csv(folder / "texts.csv", ["text", "label"], texts)

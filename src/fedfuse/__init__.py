@@ -21,3 +21,7 @@ def __getattr__(name: str) -> Any:
 
         return load_model
     raise AttributeError(f"module 'fedfuse' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -73,12 +73,21 @@ def cautions(facts: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None) -> Built:
-    """Bring everything into memory. Whatever cannot work is found here, before round 1."""
+Loaded = tuple[Dataset, Splits]
+
+
+def load_examples(config: ExperimentConfig, log: EventLog) -> Loaded:
+    """The examples and how they are divided, which all experiments with the same data and seed share."""
     key = Key(config.seed)
     log.tick("load data", 0, 1)
     dataset = load(config.data, key.child("load"))
-    splits = split(dataset, config.data, key.child("split"))
+    return dataset, split(dataset, config.data, key.child("split"))
+
+
+def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None, loaded: Loaded | None = None) -> Built:
+    """Bring everything into memory. Whatever cannot work is found here, before round 1."""
+    key = Key(config.seed)
+    dataset, splits = loaded or load_examples(config, log)
     labels, owners = splits.train.labels, splits.train.owners
     assignment = config.partition.assign(labels, dataset.classes, key.child("partition"), owners)
     partition = PartitionReport.of(config.partition, assignment, labels, dataset.classes, owners)

@@ -12,21 +12,23 @@ import yaml
 
 from fedfuse import presets
 from fedfuse.assembly import Built, build
-from fedfuse.config import ExperimentConfig, Raw, assign, read_yaml, validate
+from fedfuse.config import ExperimentConfig, Raw, assign, merge, read_yaml, validate
 from fedfuse.core.errors import ConfigError, RunFolderError, unknown
 from fedfuse.core.files import write_text
 from fedfuse.core.origin import origin
 from fedfuse.core.weights import Weights
+from fedfuse.earlier import other_data, other_experiment, refusal
 from fedfuse.exchange.kept import MODEL
 from fedfuse.federation import Engine, Federation, RoundRecord, Snapshot
 from fedfuse.federation.checkpoint import load_checkpoint, save_checkpoint
-from fedfuse.federation.events import EventLog, Listener, forget_after, read_events
+from fedfuse.federation.events import EventLog, Listener, forget_after
 from fedfuse.federation.folder import RunFolder
 from fedfuse.federation.state import all_reached
 from fedfuse.federation.summary import summarise
 from fedfuse.models import Classifier
 from fedfuse.models.saved import load_model, save_model
 from fedfuse.report import draw_run
+from fedfuse.runtime.warm_up import warm_up
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,10 @@ class RunResult:
 
     def model(self, prototype: str | None = None) -> Classifier:
         """The final model of a prototype, ready for inference; the only one if there is one."""
-        name = prototype or next(iter(self.summary["prototypes"]))
+        prototypes = self.summary["prototypes"]
+        name = prototype or next(iter(prototypes))
+        if name not in prototypes:
+            raise ConfigError(unknown("model", name, prototypes))
         return load_model(self.folder.final_weights(name), trust_own_code=True)  # this run has called it already
 
     def client_model(self, client: int) -> Classifier:
@@ -66,12 +71,16 @@ class Experiment:
                 raise ConfigError("give a finished config or keys, not both")
             self.config = config
         else:
-            self.config = validate({**(config or {}), **values})
+            self.config = validate(merge(config or {}, values))
 
     @staticmethod
     def load(file_or_preset: str | Path, assignments: Sequence[str] = (), **values: Any) -> Experiment:
-        """Read an experiment file, a preset by name, or the ``config.yaml`` of a run folder."""
-        raw = assign({**read_raw(file_or_preset), **values}, assignments)
+        """Read an experiment file, a preset by name, or the ``config.yaml`` of a run folder.
+
+        ``values`` are laid over it key by key (``training={"epochs": 2}`` leaves the batch size as it is), and then the
+        ``assignments``, which replace what they name (``"training={epochs: 2}"``). None gives a section its defaults.
+        """
+        raw = assign(merge(read_raw(file_or_preset), values), assignments)
         return Experiment(validate(raw, str(file_or_preset)))
 
     @property
@@ -105,6 +114,8 @@ class Experiment:
             write_text(folder.config, self.config.to_yaml())
 
     def _check_claim(self, folder: RunFolder, resume: bool, overwrite: bool) -> None:
+        if resume and overwrite:
+            raise RunFolderError("--resume goes on with a run and --overwrite replaces it; give one of them")
         if not folder.holds_a_run() or overwrite:
             return
         if not resume:
@@ -112,7 +123,8 @@ class Experiment:
                 f"{folder.path} already holds a run; add --resume to go on with it, --overwrite to replace it, "
                 "or choose another --out"
             )
-        _check_same(self.config, folder)
+        if reason := other_experiment(self.config, folder):
+            raise refusal(folder, reason)
 
 
 def read_raw(file_or_preset: str | Path) -> Raw:
@@ -147,8 +159,8 @@ class _Run:
         # Before anything is written: an impossible experiment leaves no trace.
         built = build(self.config, self.log, self.engine)
         try:
-            if snapshot:
-                _check_same_data(built.facts, self.folder)
+            if snapshot and (reason := other_data(built.facts, self.folder)):
+                raise refusal(self.folder, reason)
             self._lay_out(built, snapshot)
             snapshot = self._rounds(built.federation, snapshot or self._start(built.federation, identity), identity)
         finally:
@@ -174,6 +186,7 @@ class _Run:
         return snapshot
 
     def _rounds(self, federation: Federation, snapshot: Snapshot, identity: str) -> Snapshot:
+        warm_up(federation.bank.compute.device)
         while not self._is_over(snapshot):
             snapshot = federation.advance(snapshot)
             if snapshot.server.round % self.config.federation.checkpoint_every == 0 or self._is_over(snapshot):
@@ -209,36 +222,3 @@ class _Run:
             }
         for path, (name, weights) in finals.items():
             save_model(path, self.config.models[name], bank.input_shape, bank.classes, weights)
-
-
-def _check_same(config: ExperimentConfig, folder: RunFolder) -> None:
-    """A run goes on only with the config it began with."""
-    earlier = validate(read_yaml(folder.config), str(folder.config))
-    if earlier.sha256() != config.sha256():
-        key, before, now = _first_difference(earlier.identity(), config.identity())
-        raise RunFolderError(
-            f"{folder.path} holds another experiment: {key} is {before} there and {now} here; "
-            "choose another --out, or --overwrite it"
-        )
-
-
-def _check_same_data(facts: Mapping[str, Any], folder: RunFolder) -> None:
-    """A run goes on only with the examples and the distillation inputs it began with."""
-    began = next((event for event in read_events(folder.events) if event["event"] == "run_started"), {})
-    for what, name in (("data", "the data"), ("source", "the distillation inputs")):
-        before, now = began.get(what) or {}, facts[what] or {}
-        if "sha256" in before and before["sha256"] != now["sha256"]:
-            raise RunFolderError(
-                f"{folder.path} was begun with other contents of {name} ({now['name']}); bring them back, "
-                "choose another --out, or --overwrite it"
-            )
-
-
-def _first_difference(before: Raw, now: Raw, prefix: str = "") -> tuple[str, Any, Any]:
-    for key in sorted(before.keys() | now.keys()):
-        one, other = before.get(key), now.get(key)
-        if one != other:
-            if isinstance(one, dict) and isinstance(other, dict):
-                return _first_difference(one, other, f"{prefix}{key}.")
-            return f"{prefix}{key}", one, other
-    raise AssertionError("called for different configs only")

@@ -149,6 +149,37 @@ def test_method_and_seed_are_shortcuts(tmp_path: Path, in_process: InProcess) ->
     assert (tmp_path / "runs" / "digits-fedprox-seed7" / "summary.json").is_file()
 
 
+def test_a_run_says_how_many_updates_were_refused(tmp_path: Path, in_process: InProcess) -> None:
+    wild = ("training.optimizer.learning_rate=1e30", "method=fedavg", *QUICK[:2])
+    done = in_process("run", "digits", *settings(*wild), "--out", "wild")
+    assert done.returncode == 0, done.stderr
+    events = [json.loads(line) for line in (tmp_path / "wild" / "events.jsonl").read_text().splitlines()]
+    refused = sum(event["event"] == "update_refused" for event in events)
+    asked = sum(len(event["clients"]) for event in events if event["event"] == "round_started")
+    assert refused > 0
+    assert f"refused  {refused} of {asked} updates; events.jsonl says why" in done.stdout
+    assert "refused" not in in_process("run", "digits", *settings("method=fedavg", *QUICK[:2])).stdout
+
+
+def test_a_run_says_when_its_result_is_the_ensembles(in_process: InProcess) -> None:
+    done = in_process("run", "digits", "--method", "1-ensemble", *settings(*QUICK))
+    assert "result   the accuracy of the ensemble" in done.stdout
+    assert "result " not in in_process("run", "digits", "--method", "fedavg", *settings(*QUICK)).stdout
+
+
+def test_the_method_is_in_every_row_of_a_comparison_in_a_file(tmp_path: Path, in_process: InProcess) -> None:
+    """Numbers as wide as they come: several experiments and seeds, and nothing says how wide the file is."""
+    files = [tmp_path / f"{name}.yaml" for name in ("alpha-0.05-of-the-preset", "alpha-0.5")]
+    for file in files:
+        file.write_text(presets.text("digits").replace("name: digits\ndata", f"name: {file.stem}\ndata"))
+    arguments = ("--methods", "fedavg,feddf", "--seeds", "0,1", *settings(*QUICK), "--out", "wide")
+    done = in_process("compare", *map(str, files), *arguments)
+    assert done.returncode == 0, done.stderr
+    rows = [line for line in done.stdout.splitlines() if "±" in line and "seeds" not in line]
+    assert [line.split()[0] for line in rows] == ["fedavg", "feddf"] * 2
+    assert max(map(len, done.stdout.splitlines()[-14:])) <= 80
+
+
 def test_compare_tells_methods_apart(tmp_path: Path) -> None:
     arguments = ("compare", "digits", "--methods", "fedavg,feddf", "--seeds", "0,1", *settings(*QUICK), "--out", "both")
     result = fedfuse_cli(tmp_path, *arguments)
@@ -236,6 +267,24 @@ def test_ten_lines_of_yaml_on_own_data(tmp_path: Path) -> None:
     assert (tmp_path / "runs" / "own-fedprox-seed0" / "final" / "small.safetensors").exists()
 
 
+def test_a_column_that_numbers_rows_is_pointed_out_and_can_be_left_out(tmp_path: Path, in_process: InProcess) -> None:
+    rows = [f"{row},{row % 3 + row / 500},{row % 3}" for row in range(200)]
+    (tmp_path / "own.csv").write_text("\n".join(["id,width,label", *rows]) + "\n")
+    own = ("data: {name: csv, path: own.csv}", "models: {small: {arch: mlp, hidden: [4]}}", "federation: {rounds: 1}")
+    (tmp_path / "own.yaml").write_text("\n".join(own))
+    hint = "read as inputs like any other: id; --set 'data.ignore_columns=[id]' leaves them out"
+    assert in_process("run", "own.yaml", "--out", "with").stdout.startswith(hint)
+    assert in_process("compare", "own.yaml", "--out", "study").stdout.startswith(hint)
+    without = in_process("run", "own.yaml", "--out", "without", *settings("data.ignore_columns=[id]"))
+    assert without.returncode == 0, without.stderr
+    assert "read as inputs" not in without.stdout
+    parameters = [
+        json.loads((tmp_path / run / "summary.json").read_text())["prototypes"]["small"]["parameters"]
+        for run in ("with", "without")
+    ]
+    assert parameters[0] - parameters[1] == 4  # one input less for each hidden unit
+
+
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_run_says_how_to_go_on_and_does(tmp_path: Path, end: signal.Signals) -> None:
     long = settings("federation.rounds=60", "training.epochs=1", "methods.feddf.fuse.distiller.steps=4")
@@ -252,6 +301,22 @@ def test_interrupted_run_says_how_to_go_on_and_does(tmp_path: Path, end: signal.
     result = fedfuse_cli(tmp_path, "run", "runs/digits-feddf-seed0", "--resume")
     assert result.returncode == 0, result.stderr
     assert json.loads((tmp_path / "runs/digits-feddf-seed0/summary.json").read_text())["rounds"] == 60
+
+
+def test_interrupted_before_the_folder_is_its_own_a_run_does_not_send_one_to_another(
+    in_process: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert in_process("run", "digits", *settings("method=fedavg", *QUICK[:2]), "--out", "my run").returncode == 0
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fedfuse.experiment.build", interrupted)
+    for where in ("my run", "nowhere"):
+        said = in_process("run", "digits", "--method", "fedprox", "--out", where, "--overwrite").stderr
+        assert said.strip().endswith("go on with: the same command")
+    again = ("run", "digits", *settings("method=fedavg", *QUICK[:2]), "--out", "my run", "--overwrite")
+    assert in_process(*again).stderr.strip().endswith("go on with: fedfuse run 'my run' --resume")
 
 
 def wait_for(path: Path, process: subprocess.Popen[str]) -> None:

@@ -52,3 +52,71 @@ def test_in_a_file_every_round_is_one_line():
     assert console.file.getvalue() == (
         "feddf-table8-FedAvg-SGD-proximal-1 fedavg seed 0: round 7/100 model 87.5 %, ensemble 90.0 %\n"
     )
+
+
+class Clock:
+    """Time that passes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def shown(clock, **options):
+    return RunProgress(Console(file=io.StringIO(), force_terminal=True, width=80, get_time=clock), **options)
+
+
+def play(progress, clock, rounds, seconds):
+    for number in rounds:
+        progress({"event": "round_started", "round": number, "clients": []})
+        clock.now += seconds
+        progress({"event": "round_finished", "round": number, "prototypes": {}, "ensemble_accuracy": None})
+
+
+def remaining(progress, description):
+    (task,) = [task for task in progress.bars.tasks if task.description.strip() == description]
+    return task.time_remaining
+
+
+@pytest.mark.parametrize("seconds", [1, 60, 7200])
+def test_what_is_left_is_known_after_one_round_however_long_it_took(clock, seconds):
+    progress = shown(clock)
+    progress.begin("a run", rounds=5)
+    clock.now += 3  # data is loaded
+    play(progress, clock, [1], seconds)
+    assert remaining(progress, "rounds") == 4 * seconds
+    play(progress, clock, [2, 3], seconds)
+    assert remaining(progress, "rounds") == 2 * seconds
+
+
+def test_rounds_of_a_former_process_do_not_count_as_quick_ones(clock):
+    progress = shown(clock)
+    progress.begin("a run", rounds=20)
+    play(progress, clock, [11, 12], 60)
+    assert remaining(progress, "rounds") == 8 * 60
+
+
+def test_what_is_left_of_several_runs_is_told_by_those_that_were_run(clock):
+    progress = shown(clock, runs=6, finished=3)
+    with progress:
+        progress.begin("a run", rounds=2)
+        play(progress, clock, [1, 2], 300)
+        progress.end()
+        assert remaining(progress, "runs") == 2 * 600
+
+
+def test_a_step_is_not_judged_by_the_one_before(clock):
+    progress = shown(clock)
+    progress.begin("a run", rounds=2)
+    for what, seconds in (("clients", 100), ("teachers", 1)):
+        for done in range(3):
+            progress({"event": "tick", "what": what, "done": done, "total": 4})
+            clock.now += seconds
+    assert remaining(progress, "teachers predict") == 2

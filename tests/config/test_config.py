@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
 import yaml
 
 from fedfuse import Experiment, presets
-from fedfuse.config import ExperimentConfig, assign, json_schema, validate
+from fedfuse.config import ExperimentConfig, json_schema, validate
 from fedfuse.core.errors import ConfigError
 from fedfuse.fusion import EnsembleDistillation
 from fedfuse.local import Plain, Proximal
@@ -50,6 +51,32 @@ def test_other_methods_settings_do_not_leak() -> None:
     assert config.recipe.fuse.kind == "none"
 
 
+@pytest.mark.parametrize(
+    ("methods", "sentence"),
+    [
+        (
+            {"fedprox": {"local": {"strenght": 7}}},
+            "methods.fedprox.local: unknown key 'strenght' (did you mean",
+        ),
+        (
+            {"fedprox": {"local": {"strength": "much"}}},
+            "methods.fedprox.local.strength is 'much', but should be",
+        ),
+        ({"feddf": {"fuse": {"distiller": {"stepz": 1}}}}, "methods.feddf.fuse.distiller: unknown key 'stepz'"),
+        ({"fedprox": {"name": "feddf"}}, "methods.fedprox: unknown key 'name'"),
+        (
+            {"fd": {"screen": [{"kind": "drop_worst"}]}},
+            "methods.fd: drop_worst",
+        ),
+        ({"fedprox": 3}, "methods.fedprox is 3, but should be a mapping"),
+        (3, "methods is 3, but should be a mapping"),
+    ],
+)
+def test_what_a_file_says_about_other_methods_is_checked_too(methods: Any, sentence: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(sentence)):
+        validate({**SMALL, "method": "fedavg", "methods": methods})
+
+
 def test_methods_combine_part_by_part() -> None:
     method = {"name": "feddf", "local": {"kind": "proximal", "strength": 0.3}, "merge": {"kind": "momentum"}}
     recipe = validate({**SMALL, "method": method}).recipe
@@ -61,24 +88,6 @@ def test_methods_combine_part_by_part() -> None:
 def test_part_of_another_kind_starts_from_its_own_defaults() -> None:
     recipe = validate({**SMALL, "method": {"name": "fedprox", "local": {"kind": "plain"}}}).recipe
     assert recipe.local == Plain()
-
-
-def test_assignments_reach_into_a_method_given_by_name() -> None:
-    raw = assign({**SMALL, "method": "fedprox"}, ["method.local.strength=1e-3", "models.m.hidden=[3, 4]"])
-    config = validate(raw)
-    assert config.recipe.local == Proximal(strength=0.001)
-    assert config.models["m"].model_dump()["hidden"] == (3, 4)
-
-
-def test_assignment_below_a_value_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"'seed' is 3 and has no keys below it"):
-        assign({**SMALL, "seed": 3}, ["seed.x=1"])
-
-
-def test_assignments_leave_the_original_alone() -> None:
-    raw = {**SMALL, "training": {"epochs": 1}}
-    assign(raw, ["training.epochs=2"])
-    assert raw["training"] == {"epochs": 1}
 
 
 def test_identity_is_what_determines_the_bits() -> None:

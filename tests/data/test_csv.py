@@ -23,6 +23,21 @@ def test_numbers_labels_and_clients(tmp_path: Path) -> None:
     assert contents.clients.tolist() == ["ann", "bob"]
 
 
+def test_ignored_columns_are_as_if_they_were_not_there(tmp_path: Path) -> None:
+    whole = write(tmp_path / "d.csv", "id,name,width,label,y\n7,ann,0.5,1,9\n8,bob,-3e2,0,9\n")
+    part = write(tmp_path / "part.csv", "width,y\n0.5,9\n-3e2,9\n")
+    read = read_csv([whole], Reading(ignored=("id", "name", "label")))
+    expected = read_csv([part], Reading())
+    np.testing.assert_array_equal(read.inputs, expected.inputs)
+    np.testing.assert_array_equal(read.labels, expected.labels)
+
+
+def test_an_ignored_column_that_is_not_there_is_a_mistake(tmp_path: Path) -> None:
+    path = write(tmp_path / "d.csv", "id,width,label\n7,0.5,1\n")
+    with pytest.raises(DataError, match=r"data.ignore_columns: d.csv has no column 'idd' \(did you mean 'id'\?\)"):
+        read_csv([path], Reading(ignored=("idd",)))
+
+
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [

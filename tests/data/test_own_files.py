@@ -17,7 +17,7 @@ def write_folder(root: Path, classes: dict[str, np.ndarray]) -> None:
         (root / name).mkdir(parents=True)
         for number, data in enumerate(encode(images)):
             (root / name / f"{number}.png").write_bytes(data)
-        (root / name / "notes.txt").write_text("not an image")
+        (root / name / ".notes.txt").write_text("hidden files do not count")
 
 
 def test_image_folder_with_a_test_folder(tmp_path: Path) -> None:
@@ -53,6 +53,19 @@ def test_image_folder_mistakes(tmp_path: Path) -> None:
     (tmp_path / "d" / "cat" / "broken.png").write_bytes(b"no")
     with pytest.raises(DataError, match=r"broken\.png cannot be read as an image"):
         load(settings, Key(0))
+
+
+@pytest.mark.parametrize("stray", ["cat/notes.txt", "cat/more/1.png", "notes.txt", "1.png"])
+@pytest.mark.parametrize("part", ["train", "test"])
+def test_whatever_is_in_an_image_folder_is_read_or_named(tmp_path: Path, part: str, stray: str) -> None:
+    for name in ("train", "test"):
+        write_folder(tmp_path / name, {"cat": random_images(2), "dog": random_images(2)})
+    path = tmp_path / part / stray
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("one picture too many")
+    named = tmp_path / part / "cat" / "more" if "more" in stray else path
+    with pytest.raises(DataError, match=rf"^{named} is not (an image|a folder); "):
+        load(DataSettings(name="images", path=str(tmp_path)), Key(0))
 
 
 def test_image_folder_with_an_unknown_test_class(tmp_path: Path) -> None:

@@ -52,6 +52,16 @@ def test_resize_averages_boxes_and_channels_convert(write_parquet: WriteParquet)
     assert read_parquet([path], Reading(channels=1)).inputs.shape == (3, 1, 8, 8)
 
 
+def test_ignored_columns_are_as_if_they_were_not_there(tmp_path: Path) -> None:
+    table = pa.table({"id": [7, 8], "width": [1.0, 2.0], "label": [9, 9], "y": [0, 1]})
+    pq.write_table(table, tmp_path / "d.parquet")
+    contents = read_parquet([tmp_path / "d.parquet"], Reading(ignored=("id", "label")))
+    np.testing.assert_array_equal(contents.inputs, np.array([[1], [2]], np.float32))
+    assert contents.labels.tolist() == [0, 1]
+    with pytest.raises(DataError, match=r"data.ignore_columns: d.parquet has no column 'idd'"):
+        read_parquet([tmp_path / "d.parquet"], Reading(ignored=("idd",)))
+
+
 def test_number_columns_and_list_columns_are_features(tmp_path: Path) -> None:
     table = pa.table({"width": [1.0, 2.0], "height": [3, 4], "y": [0, 1]})
     pq.write_table(table, tmp_path / "columns.parquet")

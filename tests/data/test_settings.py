@@ -34,6 +34,11 @@ def test_what_is_neither_share_nor_count_is_refused(value: Any) -> None:
         ({"name": "hf:a/b", "path": "c"}, "data.path has no meaning"),
         ({"name": "mnist", "client_files": True}, "data.client_files has no meaning"),
         ({"name": "csv", "path": "d", "client_column": "c", "client_files": True}, "both say whose each example is"),
+        ({"name": "npz", "path": "d", "ignore_columns": ["id"]}, "data.ignore_columns has no meaning"),
+        (
+            {"name": "csv", "path": "d", "label_column": "y", "ignore_columns": ["id", "y"]},
+            "data.label_column and data.ignore_columns both name 'y'",
+        ),
         ({"name": "python", "path": "a:b", "test_path": "c"}, "data.test_path has no meaning"),
         ({"name": "digits", "augment": ["flip", "flip"]}, "twice"),
         ({"name": "digits", "colour": True}, "colour"),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +48,37 @@ def test_full_bubbles_do_not_overlap() -> None:
     box = axes.get_window_extent()
     cell = min(box.width / 30, box.height / 10) * 72 / figure.dpi
     assert np.sqrt(bubbles(figure).get_sizes().max()) <= 1.02 * cell
+
+
+@pytest.mark.parametrize(("clients", "classes"), [(1, 1), (4, 2), (2, 3), (10, 10), (30, 2)])
+def test_the_circles_of_the_legend_do_not_overlap_and_stay_inside(clients: int, classes: int) -> None:
+    figure = partition_figure(partition(clients, classes))
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    circles = [circle(figure, handle) for handle in legend.legend_handles]
+    for (_, above, one), (_, below, other) in itertools.pairwise(circles):
+        assert above - one >= below + other
+    x, y, radius = circles[0]
+    assert legend.get_title().get_window_extent().y0 >= y + radius
+    assert x + radius <= legend.get_texts()[0].get_window_extent().x0
+
+
+def circle(figure: Figure, handle: object) -> tuple[float, float, float]:
+    """Centre and radius of a circle of the legend, in pixels."""
+    assert isinstance(handle, PathCollection)
+    ((x, y),) = handle.get_offset_transform().transform(handle.get_offsets())
+    return x, y, float(np.sqrt(handle.get_sizes()[0])) / 2 * figure.dpi / 72
+
+
+def test_long_names_leave_room_for_the_bubbles() -> None:
+    report = partition(30, 10)
+    long = tuple(one.model_copy(update={"name": f"hospital of our lady in {one.name}"}) for one in report.clients)
+    figure = partition_figure(report.model_copy(update={"clients": long}))
+    figure.draw_without_rendering()
+    assert figure.axes[1].get_window_extent().height >= 0.4 * figure.bbox.height
+    labels = [label.get_text() for label in figure.axes[1].get_xticklabels()]
+    assert len(set(labels)) == len(labels)
+    assert labels[2].endswith("c4")
 
 
 @pytest.mark.parametrize(("clients", "classes"), [(1, 1), (1, 2), (10, 10), (100, 100), (120, 200)])

@@ -6,6 +6,7 @@ import errno
 import json
 import signal
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -14,7 +15,7 @@ from rich.console import Console
 
 import fedfuse
 from fedfuse.cli import flower, generator
-from fedfuse.cli.console import console, errors, print_facts
+from fedfuse.cli.console import console, errors, print_facts, print_sheet
 from fedfuse.core.errors import ConfigError, FedfuseError, unknown
 
 FAILURE = 2
@@ -32,7 +33,6 @@ app.add_typer(flower.app, name="flower")
 Assignments = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="change a key, e.g. federation.rounds=20")
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace runs that are already there")]
 
 
 def main() -> None:
@@ -61,7 +61,7 @@ def run(
     assignments: Assignments = None,
     resume: Annotated[bool, typer.Option("--resume", help="go on with an interrupted run")] = False,
     out: Annotated[Path | None, typer.Option(help="run folder (default: runs/NAME-METHOD-seedN)")] = None,
-    overwrite: Overwrite = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="replace a run that is already there")] = False,
     engine: Annotated[str | None, typer.Option(metavar="KIND", help="where clients run: local or ray")] = None,
     workers: Annotated[int | None, typer.Option(min=0, help="clients at the same time, in processes")] = None,
     address: Annotated[str | None, typer.Option(help="with --engine ray: the cluster to join")] = None,
@@ -69,56 +69,58 @@ def run(
 ) -> None:
     """Run one experiment."""
     from fedfuse.cli.progress import RunProgress
-    from fedfuse.cli.tables import size, summary_table
-    from fedfuse.data import PartitionReport
+    from fedfuse.cli.remarks import hints, how_to_go_on
+    from fedfuse.cli.results import closing_facts, summary_sheet
     from fedfuse.experiment import Experiment
 
     shortcuts = [f"{key}={value}" for key, value in (("method", method), ("seed", seed)) if value is not None]
     loaded = Experiment.load(experiment, [*shortcuts, *_engine(engine, workers, address), *(assignments or ())])
     folder = _run_folder(experiment, out, resume) or loaded.default_folder
     config = loaded.config
+    if not quiet:
+        _say(hints([config]))
     with RunProgress(Console(quiet=quiet)) as progress:
         progress.begin(f"{config.name} {config.method.name} seed {config.seed}", config.federation.rounds)
         try:
             result = loaded.run(folder, resume, overwrite, (progress,))
         except KeyboardInterrupt:
-            _interrupted(f"fedfuse run {folder} --resume")
+            _interrupted(how_to_go_on(config, folder))
     if not quiet:
-        summary = result.summary
-        traffic = f"{size(summary['bytes_up'])} up, {size(summary['bytes_down'])} down, {summary['seconds']:.1f} s"
-        console.print(summary_table(summary))
-        print_facts(
-            data=PartitionReport.load(result.folder.partition).in_words(),
-            traffic=traffic,
-            folder=folder,
-            picture=result.folder.pictures / "accuracy.png",
-        )
+        print_sheet(summary_sheet(result.summary))
+        print_facts(**closing_facts(loaded, result))
 
 
 @app.command()
 def compare(
     experiments: Annotated[list[str], typer.Argument(metavar="FILE...", help="YAML files or presets")],
     methods: Annotated[str, typer.Option(help="methods, separated by commas (default: the file's own)")] = "",
-    seeds: Annotated[str, typer.Option(help="seeds, separated by commas")] = "0",
+    seeds: Annotated[str, typer.Option(help="seeds, separated by commas (default: the file's own)")] = "",
     assignments: Assignments = None,
     out: Annotated[Path | None, typer.Option(help="folder for all runs (default: runs/compare-NAME)")] = None,
-    overwrite: Overwrite = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="replace other runs that are in its folders")] = False,
     jobs: Annotated[int, typer.Option(min=1, help="runs at the same time, each in its own process")] = 1,
 ) -> None:
     """Run methods and seeds side by side. Runs that are there are kept, unfinished ones go on."""
-    from fedfuse.cli.batch import run_all
-    from fedfuse.cli.tables import comparison_table
-    from fedfuse.comparison import conclude, plan
+    from fedfuse.cli.batch import finished_runs
+    from fedfuse.cli.remarks import hints
+    from fedfuse.cli.results import comparison_facts, comparison_sheet
+    from fedfuse.comparison import Cell, conclude, plan, rehearse
+    from fedfuse.experiment import RunResult
 
-    cells = plan(experiments, _words(methods), _numbers(seeds), assignments or (), out)
+    study = plan(experiments, _words(methods), _numbers(seeds) if seeds else [], assignments or (), out)
+    _say([*study.remarks, *hints([cell.experiment.config for cell in study.cells])])
+    cells, results = study.cells, dict[Cell, RunResult]()
     try:
-        results = run_all(cells, jobs, overwrite, console)
+        with console.status("checking all runs"):
+            cells = rehearse(cells, overwrite)
+        results.update(finished_runs(cells, jobs, console))
     except KeyboardInterrupt:
         _interrupted("the same command")
-    folder = cells[0].folder.path.parent
-    comparison = conclude(cells, results, folder)
-    console.print(comparison_table(comparison))
-    print_facts(folder=folder, picture=comparison.picture)
+    finally:
+        if results:  # of what was finished before a failure or Ctrl-C, too
+            comparison = conclude(cells, results, cells[0].folder.path.parent)
+            print_sheet(comparison_sheet(comparison))
+            print_facts(**comparison_facts(comparison))
 
 
 @app.command()
@@ -274,6 +276,11 @@ def _numbers(text: str) -> list[int]:
     if not numbers or len(set(numbers)) < len(numbers):
         raise ConfigError(f"--seeds {text}: write different whole numbers separated by commas, for example 0,1,2")
     return numbers
+
+
+def _say(remarks: Iterable[str]) -> None:
+    for remark in remarks:
+        console.print(remark, style="yellow", highlight=False, markup=False, soft_wrap=True)
 
 
 def _interrupted(command: str) -> NoReturn:

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from rich.console import Console
 
+from fedfuse.cli.sheet import Sheet
+
 console = Console()
 errors = Console(stderr=True)
+
+
+def print_sheet(sheet: Sheet) -> None:
+    """Names and numbers, whole."""
+    for line in sheet.lines(console.width):
+        console.print(line, soft_wrap=True)
 
 
 def print_facts(**facts: object) -> None:

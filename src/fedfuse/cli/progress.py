@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -31,7 +32,15 @@ class Bars(Progress):
             TextColumn("{task.description}", table_column=Column(no_wrap=True, min_width=18)), BarColumn(bar_width=28),
             MofNCompleteColumn(table_column=Column(no_wrap=True, min_width=9)), TimeElapsedColumn(), Remaining(),
         )  # fmt: skip
-        super().__init__(*columns, console=console, transient=True)
+        # A round may take hours, and what is left of a run is told from all of them.
+        period, silent = math.inf, not console.is_terminal
+        super().__init__(*columns, console=console, transient=True, speed_estimate_period=period, disable=silent)
+
+    def begin(self, description: str, total: int, completed: int = 0, title: str = "") -> TaskID:
+        """A task whose clock starts now: what is completed already says nothing about the time that the rest takes."""
+        task = self.add_task(description, total=total, completed=completed, title=title)
+        self.advance(task, 0)
+        return task
 
     def get_renderables(self) -> Iterator[RenderableType]:
         for task in self.tasks:
@@ -40,23 +49,43 @@ class Bars(Progress):
             yield self.make_tasks_table([task])
 
 
+class Cautions:
+    """What runs' facts caution against, each sentence said once however many runs do."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.told: set[str] = set()
+
+    def __call__(self, facts: Mapping[str, Any]) -> None:
+        for sentence in cautions(facts):
+            if sentence not in self.told:
+                self.told.add(sentence)
+                warn(self.console, sentence)
+
+
+def warn(console: Console, sentence: str) -> None:
+    """One sentence in yellow; in a file one line, however long, and nothing in it is taken for a colour."""
+    console.print(Text(sentence, style="yellow"), soft_wrap=not console.is_terminal)
+
+
 class RunProgress:
     """A listener that shows one run after another."""
 
-    def __init__(self, console: Console, runs: int = 1) -> None:
+    def __init__(self, console: Console, runs: int = 1, finished: int = 0, caution: Cautions | None = None) -> None:
         self.console = console
         self.runs = runs
+        self.finished = finished
         self.label = ""
         self.total = 0
         self.bars = Bars(console)
         self.all_runs: TaskID | None = None
-        self._told: set[str] = set()
+        self.caution = caution or Cautions(console)
 
     def __enter__(self) -> Self:
         if self.console.is_terminal:
             self.bars.start()
             if self.runs > 1:
-                self.all_runs = self.bars.add_task("runs", total=self.runs)
+                self.all_runs = self.bars.begin("runs", self.runs, self.finished)
         return self
 
     def __exit__(self, *exception: type[BaseException] | BaseException | TracebackType | None) -> None:
@@ -68,6 +97,7 @@ class RunProgress:
         self.label, self.total = label, rounds
         self.rounds = self.bars.add_task("  rounds", total=rounds, title=label)
         self.step = self.bars.add_task("  starting", total=None)
+        self.doing = ""
 
     def end(self) -> None:
         """The run is over."""
@@ -76,19 +106,14 @@ class RunProgress:
         if self.all_runs is not None:
             self.bars.advance(self.all_runs)
 
-    def tell(self, facts: Mapping[str, Any]) -> None:
-        """What a run's facts caution against, said once however many runs do."""
-        for sentence in cautions(facts):
-            if sentence not in self._told:
-                self._told.add(sentence)
-                self.console.print(Text(sentence, style="yellow"), soft_wrap=not self.console.is_terminal)
-
     def __call__(self, event: Event) -> None:
         if event["event"] == "tick":
-            what = _STEPS.get(event["what"], event["what"])
-            self.bars.update(self.step, description=f"  {what}", completed=event["done"], total=event["total"])
+            self._show_step(event["what"], event["done"], event["total"])
         elif event["event"] in ("run_started", "run_resumed"):
-            self.tell(event)
+            self.caution(event)
+        elif event["event"] == "round_started":
+            self.bars.update(self.rounds, completed=event["round"] - 1)
+            self.bars.advance(self.rounds, 0)  # the clock of the first round here, whichever it is
         elif event["event"] == "round_finished":
             title = f"{self.label}: {_accuracies(event)}"
             self.bars.update(self.rounds, completed=event["round"], title=title)
@@ -96,12 +121,20 @@ class RunProgress:
                 line = f"{self.label}: round {event['round']}/{self.total} {_accuracies(event)}"
                 self.console.print(line, highlight=False, soft_wrap=True)
         elif event["event"] == "update_refused":
-            self.console.print(f"[yellow]client {event['client']} was refused: {event['reason']}[/]", highlight=False)
+            warn(self.console, f"client {event['client']} was refused: {event['reason']}")
         elif event["event"] == "model_diverged":
-            self.console.print(f"[yellow]model {event['prototype']} diverged: {event['reason']}[/]", highlight=False)
+            warn(self.console, f"model {event['prototype']} diverged: {event['reason']}")
         elif event["event"] in ("client_retried", "work_retried"):
             what = event["what"] if "what" in event else f"client {event['client']}"
-            self.console.print(f"[yellow]{what} was retried: {event['reason']}[/]", highlight=False)
+            warn(self.console, f"{what} was retried: {event['reason']}")
+
+    def _show_step(self, what: str, done: int, total: int) -> None:
+        """Each step has a clock of its own."""
+        if what != self.doing:
+            self.doing = what
+            self.bars.reset(self.step, description=f"  {_STEPS.get(what, what)}", total=total)
+            self.bars.advance(self.step, 0)
+        self.bars.update(self.step, completed=done, total=total)
 
 
 def _accuracies(event: Event) -> str:

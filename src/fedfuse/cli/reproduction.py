@@ -72,7 +72,7 @@ class Request:
             _check_data(configs)
             if self.scale == "paper":
                 _check_whole(configs)
-            run_all(open_runs, jobs, overwrite=False, console=console)
+            run_all(open_runs, jobs, console)
 
     def report(self) -> None:
         """Print the tables and write them, with every cell of the entry that is finished."""

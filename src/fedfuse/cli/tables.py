@@ -1,16 +1,14 @@
-"""What commands print when they are done: tables for people."""
+"""What there is to know about methods and data, as tables for people."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
 from fedfuse.cli.parameters import parameters
-from fedfuse.comparison import Comparison, Row, Spread
 from fedfuse.data import Card, Normalisation
 from fedfuse.data.lookup import how_to_get, missing_at_hand, place_of, where_looked_for
 from fedfuse.federation import Recipe
@@ -26,41 +24,6 @@ def table(
         number = column in numbers
         whole = number or (index == 0 and not first_may_wrap)
         result.add_column(column, justify="right" if number else "left", no_wrap=whole, overflow="fold")
-    return result
-
-
-def summary_table(summary: Mapping[str, Any]) -> Table:
-    """One finished run, a row per prototype."""
-    target = summary["target_accuracy"]
-    reached = f"rounds to\n{percent(target)}" if target is not None else "rounds to\ntarget"
-    numbers = ("last", "best", "before\nfusion", "ensemble", reached, "parameters")
-    what = "test accuracy" if summary["server_models"] else "mean test accuracy of the clients' own models"
-    result = table("model", *numbers, numbers=numbers, title=f"{summary['name']}, {summary['method']}: {what}")
-    for name, values in summary["prototypes"].items():
-        result.add_row(
-            name,
-            percent(values["accuracy_last"]),
-            percent(values["accuracy_best"]),
-            percent(values["accuracy_before_fusion"]),
-            percent(values["ensemble_accuracy"]),
-            "-" if values["rounds_to_target"] is None else str(values["rounds_to_target"]),
-            f"{values['parameters']:,}",
-        )
-    return result
-
-
-def comparison_table(comparison: Comparison) -> Table:
-    """Methods side by side, mean ± standard deviation over seeds."""
-    rows = comparison.rows
-    several_experiments = len({row.experiment for row in rows}) > 1
-    several_prototypes = len({row.prototype for row in rows}) > 1
-    target = f"rounds to\n{percent(comparison.target)}" if comparison.target is not None else "rounds to\ntarget"
-    words = ["experiment"] * several_experiments + ["method"] + ["model"] * several_prototypes
-    numbers = ("accuracy\nlast, %", "accuracy\nbest, %", target, "up\nMB", "down\nMB", "time\ns")
-    result = table(*words, *numbers, numbers=numbers, title=f"{len(rows[0].accuracy_last.values)} seeds, mean ± std")
-    for row in rows:
-        names = [row.experiment] * several_experiments + [row.method] + [row.prototype] * several_prototypes
-        result.add_row(*names, *_cells(row))
     return result
 
 
@@ -136,47 +99,9 @@ def parameter_table(recipe: Recipe) -> Table:
     return result
 
 
-def percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.2f} %".replace(".00 %", " %")
-
-
-def size(count: float) -> str:
-    """Bytes in words."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000 or unit == "GB":
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.2f} {unit}"
-        count /= 1000
-    raise AssertionError("the loop returns")
-
-
 def _normalisation(constants: Normalisation | None) -> str:
     return f"mean {_numbers(constants.mean)}, std {_numbers(constants.std)}" if constants else "measured"
 
 
 def _numbers(values: tuple[float, ...]) -> str:
     return " ".join(f"{value:g}" for value in values)
-
-
-def _cells(row: Row) -> tuple[str, ...]:
-    return (
-        _spread(row.accuracy_last, 100, 2),
-        _spread(row.accuracy_best, 100, 2),
-        _rounds(row.rounds_to_target),
-        _spread(row.bytes_up, 1e-6, 2, with_std=False),
-        _spread(row.bytes_down, 1e-6, 2, with_std=False),
-        _spread(row.seconds, 1, 1, with_std=False),
-    )
-
-
-def _spread(spread: Spread, factor: float, digits: int, with_std: bool = True) -> str:
-    mean = f"{factor * spread.mean:.{digits}f}"
-    return f"{mean} ± {factor * spread.std:.{digits}f}" if with_std else mean
-
-
-def _rounds(values: tuple[int | None, ...]) -> str:
-    """The mean over the seeds that got there, and how many did if not all."""
-    reached = [value for value in values if value is not None]
-    if not reached:
-        return "-"
-    mean = f"{sum(reached) / len(reached):.1f}"
-    return mean if len(reached) == len(values) else f"{mean} ({len(reached)} of {len(values)})"

@@ -1,32 +1,44 @@
-"""Experiment files and the ``--set`` assignments on top of them."""
+"""Experiment files: reading them, and checking what they say."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import ValidationError
 
-from fedfuse.config.schema import ExperimentConfig, Raw, as_mapping, complete
-from fedfuse.config.sentences import sentence
+from fedfuse.config.schema import ExperimentConfig, Raw, changed_recipe, changes_of_methods, complete
+from fedfuse.config.sentences import refusal
 from fedfuse.core.errors import ConfigError
+from fedfuse.core.part import Settings
+from fedfuse.federation import Recipe
+
+T = TypeVar("T", bound=Settings)
 
 
 def validate(raw: Any, where: str = "the experiment") -> ExperimentConfig:
-    """Check a raw mapping and complete it, or say in one sentence what is wrong with it."""
+    """Check a raw mapping and complete it, or say in one sentence what is wrong with it.
+
+    What it says about methods that this run does not use is checked too: the next run may be theirs.
+    """
     if not isinstance(raw, Mapping):
         raise ConfigError(f"{where} should be a mapping of keys such as data, models and method")
     try:
-        completed = complete(raw)
+        completed, methods = complete(raw), changes_of_methods(raw)
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from None
+    for name, changes in methods.items():
+        _checked(Recipe, changed_recipe(name, changes), ("methods", name), where)
+    return _checked(ExperimentConfig, completed, (), where)
+
+
+def _checked(kind: type[T], raw: Raw, section: tuple[str, ...], where: str) -> T:
     try:
-        return ExperimentConfig.model_validate(completed)
+        return kind.model_validate(raw)
     except ValidationError as error:
-        raise ConfigError(f"{where}: {sentence(error.errors()[0], completed)}") from None
+        raise refusal(error.errors()[0], raw, section, where) from None
 
 
 def read_yaml(path: Path) -> Raw:
@@ -42,34 +54,6 @@ def read_yaml(path: Path) -> Raw:
     if not isinstance(raw, dict):
         raise ConfigError(f"{path} should be a mapping of keys such as data, models and method")
     return raw
-
-
-def assign(raw: Raw, assignments: Sequence[str]) -> Raw:
-    """Apply ``key.sub=value`` assignments to a raw mapping; values are YAML."""
-    result: Raw = json.loads(json.dumps(raw))
-    for assignment in assignments:
-        address, equals, text = assignment.partition("=")
-        if not equals or not address:
-            raise ConfigError(f"--set {assignment}: write key=value, for example federation.rounds=20")
-        try:
-            value = yaml.safe_load(text)
-        except yaml.YAMLError:
-            raise ConfigError(f"--set {assignment}: '{text}' is not a YAML value") from None
-        _assign(result, address.split("."), value, assignment)
-    return result
-
-
-def _assign(node: Raw, keys: Sequence[str], value: Any, assignment: str) -> None:
-    for depth, key in enumerate(keys[:-1]):
-        if keys[: depth + 1] == ["method"] and isinstance(node.get(key), str):
-            node[key] = as_mapping(node[key])
-        child = node.setdefault(key, {})
-        if not isinstance(child, dict):
-            raise ConfigError(
-                f"--set {assignment}: '{'.'.join(keys[: depth + 1])}' is {child!r} and has no keys below it"
-            )
-        node = child
-    node[keys[-1]] = value
 
 
 def _yaml_problem(error: yaml.YAMLError) -> str:

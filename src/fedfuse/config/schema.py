@@ -15,7 +15,7 @@ from fedfuse.core.part import Settings
 from fedfuse.data import AnyPartition, DataSettings, Iid
 from fedfuse.engines import AnyEngine, LocalEngineSettings
 from fedfuse.federation import EvaluationSettings, FederationSettings, Recipe
-from fedfuse.fusion import AnySource, HeldOut
+from fedfuse.fusion import AnySource, EnsembleOnly, HeldOut
 from fedfuse.local import TrainingSettings
 from fedfuse.methods import METHODS
 from fedfuse.models import AnyArchitecture
@@ -75,6 +75,11 @@ class ExperimentConfig(Settings):
     def recipe(self) -> Recipe:
         return self.method
 
+    @property
+    def answers_as_ensemble(self) -> bool:
+        """Whether the result of the run is the accuracy of an ensemble, and not that of any model."""
+        return METHODS[self.method.name].answers_as_ensemble and isinstance(self.recipe.fuse, EnsembleOnly)
+
     def to_yaml(self) -> str:
         """The complete experiment, every default written out."""
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
@@ -93,16 +98,30 @@ def complete(raw: Mapping[str, Any]) -> Raw:
     for key in raw:
         if key not in ExperimentConfig.model_fields:
             raise ConfigError(f"unknown key '{key}'{_suggest_key(str(key))}")
-    methods = raw.get("methods") or {}
-    for name in methods:
-        if name not in METHODS:
-            raise ConfigError(f"methods: {unknown('method', str(name), METHODS)}")
+    methods = changes_of_methods(raw)
     chosen = as_mapping(raw.get("method", "fedavg"))
     name = chosen.get("name", "fedavg")
     if name not in METHODS:
         raise ConfigError(unknown("method", str(name), METHODS))
-    recipe = METHODS[name].recipe.model_dump(mode="json")
-    return {**raw, "method": overlay(overlay(recipe, methods.get(name) or {}), {**chosen, "name": name})}
+    return {**raw, "method": overlay(changed_recipe(name, methods.get(name, {})), {**chosen, "name": name})}
+
+
+def changes_of_methods(raw: Mapping[str, Any]) -> dict[str, Raw]:
+    """The section ``methods``, with mappings below the names of methods that there are."""
+    methods = raw.get("methods") or {}
+    if not isinstance(methods, Mapping):
+        raise ConfigError(f"methods is {methods!r}, but should be a mapping")
+    for name, changes in methods.items():
+        if name not in METHODS:
+            raise ConfigError(f"methods: {unknown('method', str(name), METHODS)}")
+        if not isinstance(changes, Mapping):
+            raise ConfigError(f"methods.{name} is {changes!r}, but should be a mapping of parts")
+    return dict(methods)
+
+
+def changed_recipe(name: str, changes: Mapping[str, Any]) -> Raw:
+    """The published recipe with changes on top."""
+    return overlay(METHODS[name].recipe.model_dump(mode="json"), changes)
 
 
 def _suggest_key(key: str) -> str:

@@ -5,12 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fedfuse.core.errors import suggest
+from fedfuse.core.errors import ConfigError, UnknownKeyError, suggest
+
+
+def refusal(error: Mapping[str, Any], raw: Any, section: tuple[str, ...], where: str) -> ConfigError:
+    """One pydantic error about ``raw``, which is a section of what ``where`` holds, as a sentence."""
+    address = (*section, *_address(error, raw))
+    cause = error.get("ctx", {}).get("error")
+    if isinstance(cause, UnknownKeyError):
+        return UnknownKeyError(cause.key, cause.known, address, f"{where}: ")
+    return ConfigError(f"{where}: {_sentence(error, '.'.join(address))}")
 
 
 def sentence(error: Mapping[str, Any], raw: Any) -> str:
     """One pydantic error in plain words: the key, its value, what would be right."""
-    address = ".".join(_address(error, raw))
+    return _sentence(error, ".".join(_address(error, raw)))
+
+
+def _sentence(error: Mapping[str, Any], address: str) -> str:
     at = f"{address}: " if address else ""
     context = error.get("ctx", {})
     if error["type"] == "missing":

@@ -14,6 +14,15 @@ class ConfigError(FedfuseError):
     """An experiment file asks for something unknown, out of range or impossible."""
 
 
+class UnknownKeyError(ConfigError, ValueError):
+    """A key that nothing answers to, beside those that something does; ``at`` is the section that has no such key."""
+
+    def __init__(self, key: str, known: Iterable[str], at: tuple[str, ...] = (), where: str = "") -> None:
+        self.key, self.known, self.at = key, tuple(known), at
+        section = f"{'.'.join(at)}: " if at else ""
+        super().__init__(f"{where}{section}{unknown('key', key, self.known)}")
+
+
 class DataError(FedfuseError):
     """A dataset is missing, unreadable or not what the experiment needs."""
 

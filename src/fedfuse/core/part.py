@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from fedfuse.core.errors import unknown
+from fedfuse.core.errors import UnknownKeyError
 
 
 class Settings(BaseModel):
@@ -20,7 +20,7 @@ class Settings(BaseModel):
         if isinstance(value, dict):
             for key in value:
                 if key not in cls.model_fields:
-                    raise ValueError(unknown("key", str(key), cls.model_fields))
+                    raise UnknownKeyError(str(key), cls.model_fields)
         return value
 
 

@@ -13,7 +13,7 @@ from urllib.request import getproxies
 from fedfuse.core.errors import DataError, MissingExtraError
 from fedfuse.data.cache import cached
 from fedfuse.data.readers.contents import Contents, Found, Reading
-from fedfuse.data.readers.table import TableRows, contents_of_rows, find_label_column
+from fedfuse.data.readers.table import TableRows, contents_of_rows, find_label_column, without_ignored
 
 
 def read_hub(name: str, reading: Reading, validation: bool = False) -> Found:
@@ -67,6 +67,7 @@ def _contents(split: Any, reading: Reading, where: str) -> Contents:
 
 def _decode(split: Any, reading: Reading, where: str) -> Contents:
     table = split.with_format("arrow")[:]
+    table = table.select(without_ignored(table.schema, reading, where).names)
     names = getattr(split.features[find_label_column(table.schema, reading, where)], "names", None)
     return contents_of_rows(TableRows(table), None if names is None else tuple(names), reading, where, Path())
 

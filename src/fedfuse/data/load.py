@@ -57,7 +57,8 @@ def load(settings: DataSettings, key: Key, tokenizer: Tokenizer | None = None) -
 def _reading(settings: DataSettings, card: Card | None, tokenizer: Tokenizer) -> Reading:
     if card is None:
         columns = settings.input_column, settings.label_column, settings.client_column
-        return Reading(*columns, settings.resize, settings.channels, tokenizer=tokenizer)
+        ignored = settings.ignore_columns
+        return Reading(*columns, settings.resize, settings.channels, tokenizer=tokenizer, ignored=ignored)
     if card.is_text:
         return Reading(None, card.label_column, card.client_column, tokenizer=tokenizer)
     # A card knows its channels, which makes the few gray images of a colour set RGB.

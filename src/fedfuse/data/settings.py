@@ -55,6 +55,9 @@ class DataSettings(Settings):
     client_column: str | None = Field(
         None, description="The column that says whose each example is, for partition natural."
     )
+    ignore_columns: tuple[str, ...] = Field(
+        (), description="Columns of a table that are no inputs, such as the number of a row; they are not read."
+    )
     client_files: bool = Field(
         False,
         description="path is a folder with one file per client (images: one folder per client), named after it.",
@@ -128,6 +131,9 @@ class DataSettings(Settings):
                 f"data.validation = official, but {self.name} has no validation split of its own; give a share such as "
                 "0.1 or a count such as 1000"
             )
+        for key in ("input_column", "label_column", "client_column"):
+            if getattr(self, key) in self.ignore_columns:
+                raise ValueError(f"data.{key} and data.ignore_columns both name '{getattr(self, key)}'; keep one")
         for key in self._irrelevant():
             if getattr(self, key):
                 raise ValueError(f"data.{key} has no meaning for data.name = {self.name}; remove it")
@@ -140,7 +146,7 @@ class DataSettings(Settings):
 
     def _irrelevant(self) -> tuple[str, ...]:
         generator = ("examples", "classes", "spread")
-        columns = ("input_column", "label_column", "client_column")
+        columns = ("input_column", "label_column", "client_column", "ignore_columns")
         if self.name in GENERATED:
             return ("path", "test_path", *columns, "client_files", "resize", "channels", "augment")
         if self.name in INSTALLED:

@@ -24,6 +24,8 @@ class Method:
     """Whether clients reveal how many examples of each class they have, or statistics per class."""
     mixes_architectures: bool = True
     """Whether clients of different architectures can learn from each other."""
+    answers_as_ensemble: bool = False
+    """Whether its result is the ensemble's accuracy, because no model of it comes to be."""
     is_bound: bool = False
     """Whether it is something to compare with, and nothing that a federation may or would do."""
 

@@ -21,4 +21,5 @@ ONE_ENSEMBLE = Method(
     exchanges="weights down, weights up, once",
     server_keeps="all client models",
     recipe=Recipe(local=Plain(), merge=Mean(), fuse=EnsembleOnly()),
+    answers_as_ensemble=True,
 )

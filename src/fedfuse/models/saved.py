@@ -33,6 +33,7 @@ def load_model(path: str | Path, trust_own_code: bool = False) -> Classifier:
     A model with ``arch: own`` is rebuilt by importing and calling what the file names. That is code of whoever wrote
     the file, so it runs only if ``trust_own_code`` says so.
     """
+    _check_file(Path(path))
     try:
         tensors, about = read_safetensors(Path(path))
         architecture: Architecture = TypeAdapter(AnyArchitecture).validate_python(about["architecture"])
@@ -54,6 +55,15 @@ def load_model(path: str | Path, trust_own_code: bool = False) -> Classifier:
         ) from None
     model.load_state_dict(tensors, strict=False)  # counters are not saved
     return model.eval()
+
+
+def _check_file(path: Path) -> None:
+    if not path.exists():
+        raise DataError(f"{path} does not exist")
+    if path.is_dir():
+        models = sorted([*path.glob("*.safetensors"), *path.glob("final/*.safetensors")])
+        example = f", for example {models[0]}" if models else ""
+        raise DataError(f"{path} is a folder; give the file of a model{example}")
 
 
 def _layout_of(tensors: Mapping[str, Tensor], like: Layout) -> Layout:

@@ -24,6 +24,7 @@ from fedfuse.report.style import (
     new_figure,
     save,
     set_title,
+    shorten,
 )
 
 Counts = npt.NDArray[np.int64]
@@ -34,8 +35,9 @@ MARGIN_WIDTH, MARGIN_HEIGHT = 2.0, 2.2
 BARS_HEIGHT = 0.9
 MOST_TICKS = 25
 LONGEST_LEVEL_NAME = 4  # letters; longer names of clients are turned upright
+LONGEST_NAME = 18  # letters; longer ones would take the room of the bubbles
 MOST_DIGITS = 84  # that the labels of all bars may have together without touching
-LEAST_DIAMETER = 3.0  # points; below it the largest bubble would be a speck
+DIAMETERS = (3.0, 24.0)  # points; below, the largest bubble is a speck; above, the legend's lie over each other
 FULL_QUANTILE, LARGEST_OVER_FULL = 0.98, 4.0
 INSIDE = 0.75  # of a small picture's width, beside its labels
 FILLED = 0.94  # of a cell's width, so that two full bubbles do not touch
@@ -136,14 +138,14 @@ def _draw_bubbles(figure: Figure, axes: Axes, counts: Counts) -> None:
 def _name_clients(axes: Axes, names: list[str]) -> None:
     shown = ticks(len(names))
     upright = all(len(names[client]) <= LONGEST_LEVEL_NAME for client in shown)
-    axes.set_xticks(shown, [names[client] for client in shown], rotation=0 if upright else 90)
+    axes.set_xticks(shown, [shorten(names[client], LONGEST_NAME) for client in shown], rotation=0 if upright else 90)
 
 
 def full_diameter(figure: Figure, axes: Axes, counts: Counts) -> float:
-    """The diameter in points of a bubble that fills a cell."""
+    """The diameter in points of a bubble that fills a cell, or a cell of the largest size that bubbles need."""
     box = axes.get_window_extent()
     cell = min(box.width / max(counts.shape[0], 1), box.height / max(counts.shape[1], 1))
-    return max(LEAST_DIAMETER, float(FILLED * cell * 72 / figure.dpi))
+    return float(np.clip(FILLED * cell * 72 / figure.dpi, *DIAMETERS))
 
 
 def full_count(counts: Counts) -> float:

@@ -28,6 +28,8 @@ class Reading:
     """Whether the labels are wanted; zeros stand in for those that are not."""
     tokenizer: Tokenizer | None = None
     """What makes numbers of texts; None where texts are not expected."""
+    ignored: tuple[str, ...] = ()
+    """Columns that are treated as if they were not there."""
 
     def tokens(self, texts: Sequence[str | None], where: str) -> Array:
         """The texts as numbers."""

@@ -11,7 +11,14 @@ from pyarrow import csv
 
 from fedfuse.core.errors import DataError
 from fedfuse.data.readers.contents import Contents, Reading, join
-from fedfuse.data.readers.table import TableRows, contents_of_rows, find_input_column, find_label_column, is_text
+from fedfuse.data.readers.table import (
+    TableRows,
+    contents_of_rows,
+    find_input_column,
+    find_label_column,
+    is_text,
+    without_ignored,
+)
 
 
 def read_csv(paths: Sequence[Path], reading: Reading) -> Contents:
@@ -28,6 +35,7 @@ def _read_file(path: Path, reading: Reading) -> Contents:
         raise DataError(
             f"{path} cannot be read as CSV ({reason}); every row needs the columns of the header"
         ) from error
+    table = table.select(without_ignored(table.schema, reading, path.name).names)
     for name in _number_columns(table.schema, reading, path.name):
         _check_numbers(table[name], f"{path.name}, column '{name}'")
     return contents_of_rows(TableRows(table), None, reading, path.name, path.parent)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -30,10 +30,13 @@ def subfolders(root: Path, wish: str) -> tuple[str, ...]:
     """Their names in order; ``wish`` says what they should be."""
     if not root.is_dir():
         raise DataError(f"data.path: {root} is not a folder; it must hold {wish}")
-    names = sorted(entry.name for entry in root.iterdir() if entry.is_dir() and not entry.name.startswith("."))
-    if not names:
+    entries = _visible(root.iterdir(), root)
+    if not entries:
         raise DataError(f"data.path: {root} has no subfolders; it must hold {wish}")
-    return tuple(names)
+    for entry in entries:
+        if not entry.is_dir():
+            raise DataError(f"{entry} is not a folder; {root} must hold {wish}, and nothing else")
+    return tuple(entry.name for entry in entries)
 
 
 def image_files(root: Path, classes: Sequence[str]) -> list[tuple[Path, int]]:
@@ -46,8 +49,8 @@ def image_files(root: Path, classes: Sequence[str]) -> list[tuple[Path, int]]:
     files = [
         (path, label)
         for label, name in enumerate(classes)
-        for path in (sorted((root / name).iterdir()) if (root / name).is_dir() else ())
-        if path.suffix.lower() in SUFFIXES
+        if (root / name).is_dir()
+        for path in _only_images(_visible((root / name).iterdir(), root))
     ]
     if not files:
         raise DataError(f"{root} holds no images; its subfolders must hold files such as .png or .jpg")
@@ -55,11 +58,8 @@ def image_files(root: Path, classes: Sequence[str]) -> list[tuple[Path, int]]:
 
 
 def all_images(root: Path) -> list[Path]:
-    """Every image at any depth, in the order of the names; hidden files do not count, others must be images."""
-    files = sorted(path for path in root.rglob("*") if path.is_file() and not _is_hidden(path.relative_to(root)))
-    for path in files:
-        if path.suffix.lower() not in SUFFIXES:
-            raise DataError(f"{path} is not an image; remove it or give a folder of nothing but images")
+    """Every image at any depth, in the order of the names."""
+    files = _only_images(path for path in _visible(root.rglob("*"), root) if path.is_file())
     if not files:
         raise DataError(f"{root} holds no images; it must hold files such as .png or .jpg, at any depth")
     return files
@@ -72,5 +72,15 @@ def read_folder(files: Sequence[tuple[Path, int]], classes: tuple[str, ...], rea
     return Contents(inputs, np.array([label for _, label in files], dtype=np.int64), classes)
 
 
-def _is_hidden(path: Path) -> bool:
-    return any(name.startswith(".") for name in path.parts)
+def _visible(paths: Iterable[Path], root: Path) -> list[Path]:
+    """In the order of their names, without what is hidden in ``root``."""
+    return sorted(path for path in paths if not any(name.startswith(".") for name in path.relative_to(root).parts))
+
+
+def _only_images(paths: Iterable[Path]) -> list[Path]:
+    """The same paths: nothing is passed over in silence that might have been an example."""
+    images = list(paths)
+    for path in images:
+        if path.suffix.lower() not in SUFFIXES:
+            raise DataError(f"{path} is not an image; remove it or give a folder of nothing but images")
+    return images

@@ -12,14 +12,14 @@ import pyarrow.parquet as pq
 
 from fedfuse.core.errors import DataError
 from fedfuse.data.readers.contents import Contents, Reading, join
-from fedfuse.data.readers.table import BATCH, contents_of_rows, find_label_column
+from fedfuse.data.readers.table import BATCH, contents_of_rows, find_label_column, without_ignored
 
 
 class FileRows:
     """An open parquet file as rows."""
 
-    def __init__(self, file: Any) -> None:
-        self.schema, self.num_rows, self._file = file.schema_arrow, file.metadata.num_rows, file
+    def __init__(self, file: Any, schema: Any) -> None:
+        self.schema, self.num_rows, self._file = schema, file.metadata.num_rows, file
 
     def column(self, name: str) -> Any:
         return self._file.read([name])[name]
@@ -37,7 +37,7 @@ def read_parquet(paths: Sequence[Path], reading: Reading) -> Contents:
 def _read_file(path: Path, reading: Reading) -> Contents:
     try:
         with pq.ParquetFile(path) as file:
-            rows = FileRows(file)
+            rows = FileRows(file, without_ignored(file.schema_arrow, reading, path.name))
             names = _class_names(rows.schema, find_label_column(rows.schema, reading, path.name))
             return contents_of_rows(rows, names, reading, path.name, path.parent)
     except (OSError, pa.ArrowException) as error:

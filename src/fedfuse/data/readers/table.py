@@ -48,6 +48,13 @@ class TableRows:
             yield batch.column(0)
 
 
+def without_ignored(schema: Any, reading: Reading, where: str) -> Any:
+    """The schema of what is read; a column that is to be ignored must be there, since it might be misspelt."""
+    for name in reading.ignored:
+        _known_column(schema, name, "data.ignore_columns", where)
+    return pa.schema([field for field in schema if field.name not in reading.ignored], schema.metadata)
+
+
 def contents_of_rows(
     rows: Rows, class_names: tuple[str, ...] | None, reading: Reading, where: str, folder: Path
 ) -> Contents:

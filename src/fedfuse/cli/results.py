@@ -1,0 +1,133 @@
+"""What a finished run or comparison says: names and numbers for people."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from itertools import compress
+from typing import Any
+
+from fedfuse.cli.sheet import Sheet
+from fedfuse.comparison import Comparison, Spread
+from fedfuse.data import PartitionReport
+from fedfuse.experiment import Experiment, RunResult
+
+
+def summary_sheet(summary: Mapping[str, Any]) -> Sheet:
+    """One finished run, a row per prototype."""
+    headings = ("last", "best", "before\nfusion", "ensemble", _to_target(summary["target_accuracy"]), "parameters")
+    what = "test accuracy" if summary["server_models"] else "mean test accuracy of the clients' own models"
+    rows = [
+        (
+            (name,),
+            (
+                percent(values["accuracy_last"]),
+                percent(values["accuracy_best"]),
+                percent(values["accuracy_before_fusion"]),
+                percent(values["ensemble_accuracy"]),
+                "-" if values["rounds_to_target"] is None else str(values["rounds_to_target"]),
+                f"{values['parameters']:,}",
+            ),
+        )
+        for name, values in summary["prototypes"].items()
+    ]
+    return Sheet(f"{summary['name']}, {summary['method']}: {what}", ("model",), headings, rows)
+
+
+def comparison_sheet(comparison: Comparison) -> Sheet:
+    """Methods side by side, mean ± standard deviation over seeds. A column that says nothing is left out."""
+    rows = comparison.rows
+    keys = {
+        "experiment": len({row.experiment for row in rows}) > 1,
+        "method": True,
+        "model": len({row.prototype for row in rows}) > 1,
+    }
+    columns = {
+        "accuracy\nlast, %": [_spread(row.accuracy_last, 100, 2) for row in rows],
+        "accuracy\nbest, %": [_spread(row.accuracy_best, 100, 2) for row in rows],
+        _to_target(comparison.target): [_rounds(row.rounds_to_target) for row in rows],
+        "up\nMB": [_mean(row.bytes_up, 1e-6, 2) for row in rows],
+        "down\nMB": [_mean(row.bytes_down, 1e-6, 2) for row in rows],
+        "time\ns": [_mean(row.seconds, 1, 1) for row in rows],
+    }
+    if any(any(row.updates_refused) for row in rows):
+        columns["updates\nrefused"] = [str(sum(row.updates_refused)) for row in rows]
+    counts = {len(row.seeds) for row in rows}
+    if len(counts) > 1:
+        columns["seeds"] = [str(len(row.seeds)) for row in rows]
+    names = [(row.experiment, row.method, row.prototype) for row in rows]
+    return Sheet(
+        _over_seeds(counts),
+        tuple(key for key, is_shown in keys.items() if is_shown),
+        tuple(columns),
+        [
+            (tuple(compress(own, keys.values())), numbers)
+            for own, numbers in zip(names, zip(*columns.values(), strict=True), strict=True)
+        ],
+    )
+
+
+def closing_facts(experiment: Experiment, result: RunResult) -> dict[str, object]:
+    """What the numbers of a run were made from and whether they can be trusted, and where the rest is."""
+    summary = result.summary
+    facts: dict[str, object] = {
+        "data": PartitionReport.load(result.folder.partition).in_words(),
+        "traffic": f"{size(summary['bytes_up'])} up, {size(summary['bytes_down'])} down, {summary['seconds']:.1f} s",
+    }
+    if experiment.config.answers_as_ensemble:
+        facts["result"] = "the accuracy of the ensemble; the answer of this method is no single model's"
+    if summary["updates_refused"]:
+        tasks = sum(len(record.clients) for record in result.history)
+        facts["refused"] = f"{summary['updates_refused']} of {tasks} updates; {result.folder.events.name} says why"
+    return {**facts, "folder": result.folder.path, "picture": result.folder.pictures / "accuracy.png"}
+
+
+def comparison_facts(comparison: Comparison) -> dict[str, object]:
+    """What is missing in the table, and where the rest is."""
+    facts: dict[str, object] = {"folder": comparison.folder, "picture": comparison.picture}
+    if not comparison.unfinished:
+        return facts
+    return {"missing": f"{len(comparison.unfinished)} of {comparison.planned} runs, which are not finished", **facts}
+
+
+def percent(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.2f} %".replace(".00 %", " %")
+
+
+def size(count: float) -> str:
+    """Bytes in words."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000 or unit == "GB":
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.2f} {unit}"
+        count /= 1000
+    raise AssertionError("the loop returns")
+
+
+def _over_seeds(counts: Collection[int]) -> str:
+    if set(counts) == {1}:
+        return "1 seed"
+    return "mean ± std over seeds" if len(counts) > 1 else f"{next(iter(counts))} seeds, mean ± std"
+
+
+def _to_target(target: float | None) -> str:
+    return "rounds to\ntarget" if target is None else f"rounds to\n{percent(target)}"
+
+
+def _spread(spread: Spread | None, factor: float, digits: int) -> str:
+    """A deviation is of several values."""
+    if spread is None:
+        return "-"
+    deviation = "" if spread.std is None else f" ± {factor * spread.std:.{digits}f}"
+    return f"{_mean(spread, factor, digits)}{deviation}"
+
+
+def _mean(spread: Spread, factor: float, digits: int) -> str:
+    return f"{factor * spread.mean:.{digits}f}"
+
+
+def _rounds(values: tuple[int | None, ...]) -> str:
+    """The mean over the seeds that got there, and how many did if not all."""
+    reached = [value for value in values if value is not None]
+    if not reached:
+        return "-"
+    mean = f"{sum(reached) / len(reached):.1f}"
+    return mean if len(reached) == len(values) else f"{mean} ({len(reached)} of {len(values)})"

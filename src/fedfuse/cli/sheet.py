@@ -1,0 +1,77 @@
+"""Numbers beside names: no name and no number is ever cut, broken or left out, however narrow the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+
+from rich.cells import cell_len
+from rich.text import Text
+
+Names = tuple[str, ...]
+Numbers = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Rows of numbers, each with one name per key. Headings may have several lines."""
+
+    title: str
+    keys: Names
+    headings: Numbers
+    rows: Sequence[tuple[Names, Numbers]]
+
+    def lines(self, width: int) -> list[Text]:
+        """One table if it is narrow enough; else names move, first all but the last, to lines of their own."""
+        apart = dict.fromkeys((0, len(self.keys) - 1, len(self.keys)))
+        layouts = [_Layout(self, count, " " * gap) for count in apart for gap in (3, 2)]
+        layout = next((layout for layout in layouts if layout.width <= width), layouts[-1])
+        return [Text(self.title, style="italic"), Text(), *layout.lines(), Text()]
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """A sheet with the first ``apart`` names of each row above the rows that share them."""
+
+    sheet: Sheet
+    apart: int
+    gap: str
+
+    @property
+    def width(self) -> int:
+        """Of the lines that have numbers."""
+        return max(map(cell_len, self._header()))
+
+    def lines(self) -> Iterator[Text]:
+        yield from (Text(line, style="bold") for line in self._header())
+        yield Text(" " + "─" * (self.width - 1))
+        for shared, rows in groupby(self.sheet.rows, key=lambda row: row[0][: self.apart]):
+            if shared:
+                yield Text(f" {' '.join(shared)}", style="bold")
+            yield from (Text(self._line((*names[self.apart :], *numbers))) for names, numbers in rows)
+
+    def _header(self) -> list[str]:
+        height = max(map(len, self._headings))
+        aligned = [[""] * (height - len(lines)) + lines for lines in self._headings]
+        return [self._line(words) for words in zip(*aligned, strict=True)]
+
+    def _line(self, words: Sequence[str]) -> str:
+        """Names to the left of their columns, numbers to the right."""
+        names = len(self.sheet.keys) - self.apart
+        blanks = [" " * (width - cell_len(word)) for word, width in zip(words, self._widths, strict=True)]
+        padded = [
+            word + blank if column < names else blank + word
+            for column, (word, blank) in enumerate(zip(words, blanks, strict=True))
+        ]
+        return f" {'  ' if self.apart else ''}{self.gap.join(padded)}".rstrip()
+
+    @cached_property
+    def _headings(self) -> list[list[str]]:
+        return [heading.split("\n") for heading in (*self.sheet.keys[self.apart :], *self.sheet.headings)]
+
+    @cached_property
+    def _widths(self) -> list[int]:
+        columns = zip(*((*names[self.apart :], *numbers) for names, numbers in self.sheet.rows), strict=True)
+        return [max(map(cell_len, (*heading, *words))) for heading, words in zip(self._headings, columns, strict=True)]
