@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fedfuse.cli.results import comparison_sheet
+from fedfuse.cli.results import comparison_sheet, summary_sheet
 from fedfuse.comparison import Cell, Comparison, Spread, conclude
 from fedfuse.comparison.outcome import _labelled, _lines
 from fedfuse.experiment import Experiment, RunResult
@@ -126,3 +126,16 @@ def test_refused_updates_are_counted(tmp_path: Path) -> None:
     assert refused.rows[0].updates_refused == (events,)
     assert column(refused, "updates\nrefused") == [str(events)]
     assert "updates\nrefused" not in comparison_sheet(compared(tmp_path / "calm", ["fedavg"])).headings
+
+
+def test_a_target_that_was_looked_for_every_other_round_is_an_upper_bound(tmp_path):
+    evaluation = {"every": 2, "target_accuracy": 0.3}
+    cell = Cell(Experiment(tiny_config(evaluation=evaluation, federation={"rounds": 4})), RunFolder(tmp_path / "run"))
+    result = cell.experiment.run(tmp_path / "run")
+    (row,) = conclude([cell], {cell: result}, tmp_path).rows
+    (reached,), (earliest,) = row.rounds_to_target, row.rounds_to_target_earliest
+    assert reached % 2 == 0
+    assert earliest == reached - 1
+    sheet = comparison_sheet(conclude([cell], {cell: result}, tmp_path))
+    assert f"≤ {reached:.1f}" in sheet.rows[0][1]
+    assert f"≤ {reached}" in summary_sheet(result.summary).rows[0][1]

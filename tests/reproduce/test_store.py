@@ -124,6 +124,16 @@ def test_readings(reading, value) -> None:
     assert read(Reading(**reading), SUMMARY, ROUNDS) == Measured(pytest.approx(value))
 
 
+def test_clients_count_with_their_latest_models_up_to_the_round() -> None:
+    def asked(number: int, accuracy: dict[int, float]) -> RoundRecord:
+        models = {"a": PrototypeRecord(0.5), "b": PrototypeRecord(0.5)}
+        return RoundRecord(number, (), (), (), 0, 0, None, None, models, 0, client_accuracy=accuracy)
+
+    rounds = [asked(1, {0: 0.2, 1: 0.4}), asked(2, {1: 0.6}), asked(3, {2: 0.9})]
+    assert read(Reading(what="clients"), SUMMARY, rounds) == Measured(pytest.approx(100 * (0.2 + 0.6 + 0.9) / 3))
+    assert read(Reading(what="clients", at=0.66), SUMMARY, rounds) == Measured(pytest.approx(100 * (0.2 + 0.6) / 2))
+
+
 def test_a_round_that_was_not_measured_gives_way_to_the_next_one() -> None:
     unmeasured = RoundRecord(2, (), (), (), 0, 0, None, None, {"a": PrototypeRecord(), "b": PrototypeRecord()}, 0)
     rounds = [ROUNDS[0], unmeasured, *ROUNDS[2:]]

@@ -24,7 +24,7 @@ def summary_sheet(summary: Mapping[str, Any]) -> Sheet:
                 percent(values["accuracy_best"]),
                 percent(values["accuracy_before_fusion"]),
                 percent(values["ensemble_accuracy"]),
-                "-" if values["rounds_to_target"] is None else str(values["rounds_to_target"]),
+                _reached(values["rounds_to_target"], values["rounds_to_target_earliest"]),
                 f"{values['parameters']:,}",
             ),
         )
@@ -44,7 +44,7 @@ def comparison_sheet(comparison: Comparison) -> Sheet:
     columns = {
         "accuracy\nlast, %": [_spread(row.accuracy_last, 100, 2) for row in rows],
         "accuracy\nbest, %": [_spread(row.accuracy_best, 100, 2) for row in rows],
-        _to_target(comparison.target): [_rounds(row.rounds_to_target) for row in rows],
+        _to_target(comparison.target): [_rounds(row.rounds_to_target, row.rounds_to_target_earliest) for row in rows],
         "up\nMB": [_mean(row.bytes_up, 1e-6, 2) for row in rows],
         "down\nMB": [_mean(row.bytes_down, 1e-6, 2) for row in rows],
         "time\ns": [_mean(row.seconds, 1, 1) for row in rows],
@@ -124,10 +124,15 @@ def _mean(spread: Spread, factor: float, digits: int) -> str:
     return f"{factor * spread.mean:.{digits}f}"
 
 
-def _rounds(values: tuple[int | None, ...]) -> str:
+def _reached(number: int | None, earliest: int | None) -> str:
+    """A round, or the latest that it can have been where not every round was looked at."""
+    return "-" if number is None else f"{'≤ ' if number != earliest else ''}{number}"
+
+
+def _rounds(values: tuple[int | None, ...], earliest: tuple[int | None, ...]) -> str:
     """The mean over the seeds that got there, and how many did if not all."""
     reached = [value for value in values if value is not None]
     if not reached:
         return "-"
-    mean = f"{sum(reached) / len(reached):.1f}"
+    mean = f"{'≤ ' if values != earliest else ''}{sum(reached) / len(reached):.1f}"
     return mean if len(reached) == len(values) else f"{mean} ({len(reached)} of {len(values)})"

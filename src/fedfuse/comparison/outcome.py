@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +11,9 @@ from typing import Any
 
 from fedfuse.comparison.plan import Cell
 from fedfuse.core.files import write_text
+from fedfuse.core.plain_json import dumps
 from fedfuse.experiment import RunResult
+from fedfuse.federation.summary import rounds_to
 from fedfuse.report.comparison import draw_comparison
 
 ENSEMBLE = "ensemble"
@@ -44,7 +45,8 @@ class Spread:
 class Row:
     """One prototype of one method on one experiment, over all seeds.
 
-    ``rounds_to_target`` has one entry per seed; None is a seed that never got there.
+    ``rounds_to_target`` has one entry per seed; None is a seed that never got there. Where not every round was measured
+    it may have got there before, in ``rounds_to_target_earliest`` at the earliest.
     """
 
     experiment: str
@@ -54,6 +56,7 @@ class Row:
     accuracy_last: Spread | None
     accuracy_best: Spread | None
     rounds_to_target: tuple[int | None, ...]
+    rounds_to_target_earliest: tuple[int | None, ...]
     bytes_up: Spread
     bytes_down: Spread
     seconds: Spread
@@ -106,7 +109,7 @@ def conclude(cells: Sequence[Cell], results: Mapping[Cell, RunResult], folder: P
         "unfinished": comparison.unfinished,
         "rows": [asdict(row) for row in comparison.rows],
     }
-    write_text(folder / "comparison.json", json.dumps(record, indent=2) + "\n")
+    write_text(folder / "comparison.json", dumps(record, indent=2) + "\n")
     draw_comparison(comparison.picture, _labelled(lines), comparison.target, "Test accuracy")
     return comparison
 
@@ -133,6 +136,7 @@ def _row(line: _Line) -> Row:
         accuracy_last=Spread.of_measured([one["accuracy_last"] for one in numbers]),
         accuracy_best=Spread.of_measured([one["accuracy_best"] for one in numbers]),
         rounds_to_target=tuple(one["rounds_to_target"] for one in numbers),
+        rounds_to_target_earliest=tuple(one["rounds_to_target_earliest"] for one in numbers),
         bytes_up=Spread.of([summary["bytes_up"] for summary in summaries]),
         bytes_down=Spread.of([summary["bytes_down"] for summary in summaries]),
         seconds=Spread.of([summary["seconds"] for summary in summaries]),
@@ -144,11 +148,13 @@ def _numbers(run: RunResult, prototype: str | None) -> Mapping[str, Any]:
     """A prototype's part of the summary, or the same numbers of the ensemble."""
     if prototype is not None:
         return run.summary["prototypes"][prototype]  # type: ignore[no-any-return]
-    curve, target = _curve(run, None), run.summary["target_accuracy"]
+    curve = dict(_curve(run, None))
+    reached, earliest = rounds_to(curve, run.summary["target_accuracy"])
     return {
-        "accuracy_last": curve[-1][1] if curve else None,
-        "accuracy_best": max((accuracy for _, accuracy in curve), default=None),
-        "rounds_to_target": next((number for number, accuracy in curve if target and accuracy >= target), None),
+        "accuracy_last": next(reversed(curve.values()), None),
+        "accuracy_best": max(curve.values(), default=None),
+        "rounds_to_target": reached,
+        "rounds_to_target_earliest": earliest,
     }
 
 

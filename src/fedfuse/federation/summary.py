@@ -38,7 +38,7 @@ def _prototype(state: ServerState, name: str, target: float | None, server_model
     accuracy = {record.round: record.prototypes[name].accuracy or 0.0 for record in measured}
     best = max(accuracy, key=lambda number: (accuracy[number], -number), default=None)
     last = measured[-1].prototypes[name] if measured else None
-    reached, earliest = _rounds_to(accuracy, target)
+    reached, earliest = rounds_to(accuracy, target)
     return {
         "accuracy_last": last.accuracy if last else None,
         "accuracy_best": accuracy[best] if best else None,
@@ -54,7 +54,7 @@ def _prototype(state: ServerState, name: str, target: float | None, server_model
     }
 
 
-def _rounds_to(accuracy: Mapping[int, float], target: float | None) -> tuple[int | None, int | None]:
+def rounds_to(accuracy: Mapping[int, float], target: float | None) -> tuple[int | None, int | None]:
     """The first evaluated round at or above the target, and the first in which it may have been reached unseen.
 
     They differ where not every round is evaluated. None without a target or if it was never reached.

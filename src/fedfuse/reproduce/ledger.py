@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
 from fedfuse.comparison import Spread
 from fedfuse.core.files import write_text
+from fedfuse.core.plain_json import dumps
 from fedfuse.reproduce.cells import Cell
 from fedfuse.reproduce.claims import Claim, Verdict, judge
 from fedfuse.reproduce.entry import Entry, Labels, ScaleName
@@ -73,7 +73,7 @@ class Ledger:
 
     def save(self, store: Store) -> None:
         """The record that ``--show`` and other tools read."""
-        write_text(store.table(self.name, self.scale, ".json"), json.dumps(asdict(self), indent=2) + "\n")
+        write_text(store.table(self.name, self.scale, ".json"), dumps(asdict(self), indent=2) + "\n")
 
 
 def ledger(

@@ -115,7 +115,8 @@ def read(reading: Reading, summary: dict[str, Any], rounds: list[RoundRecord]) -
     if reading.what == "ensemble":
         return _percent(record.ensemble_accuracy)
     if reading.what == "clients":
-        return _percent(fmean(record.client_accuracy.values()) if record.client_accuracy else None)
+        latest = {c: own for r in rounds if r.round <= record.round for c, own in r.client_accuracy.items()}
+        return _percent(fmean(latest.values()) if latest else None)
     prototype = record.prototypes[model]
     return _percent(prototype.accuracy if reading.what == "last" else prototype.accuracy_before_fusion)
 
