@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from fedfuse.config import ExperimentConfig, validate
+from fedfuse.core.choice import OneOf
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.core.part import Part
 from fedfuse.core.randomness import Key
@@ -217,12 +218,9 @@ def with_heads(raw: dict[str, Any]) -> dict[str, Any]:
     return {**raw, "models": {name: {"projection_head": 5, **model} for name, model in raw["models"].items()}}
 
 
-def kinds(union: Any) -> tuple[type[Part], ...]:
+def kinds(slot: Any) -> tuple[type[Part], ...]:
     """The classes behind an ``AnyX`` of the schema."""
-    if isinstance(union, type):
-        return (union,)
-    members = get_args(union)
-    return tuple(kind for member in members for kind in kinds(member) if isinstance(member, type) or get_args(member))
+    return next(meta.known for meta in get_args(slot) if isinstance(meta, OneOf))
 
 
 def files_of(folder: Path) -> dict[str, bytes]:

@@ -57,6 +57,7 @@ class Built:
                 **_if_any(incomplete=self.dataset.incomplete),
             },
             "partition_sha256": self.partition.sha256,
+            **({"code": self.config.foreign_code} if self.config.foreign_code else {}),
             "source": _facts_of(self.source) if self.source else None,
             "device": str(self.compute.device),
         }

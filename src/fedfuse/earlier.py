@@ -20,20 +20,32 @@ def other_experiment(config: ExperimentConfig, folder: RunFolder) -> str | None:
         earlier = validate(read_yaml(folder.config), str(folder.config))
     except ConfigError as error:
         return f"holds an experiment that this version cannot read ({error}); {ELSEWHERE}"
-    if earlier.sha256() == config.sha256():
-        return None
-    key, before, now = _first_difference(earlier.identity(), config.identity())
-    return f"holds another experiment: {key} is {before} there and {now} here; {ELSEWHERE}"
+    if earlier.sha256() != config.sha256():
+        key, before, now = _first_difference(earlier.identity(), config.identity())
+        return f"holds another experiment: {key} is {before} there and {now} here; {ELSEWHERE}"
+    return _other_code(config, folder)
+
+
+def _other_code(config: ExperimentConfig, folder: RunFolder) -> str | None:
+    """Whose source is no longer what it was when the run began; None if all of it is."""
+    before = _beginning(folder).get("code", {})
+    changed = [address for address, now in config.foreign_code.items() if before.get(address, now) != now]
+    return f"was begun with other code behind {changed[0]}; bring it back, {ELSEWHERE}" if changed else None
 
 
 def other_data(facts: Mapping[str, Any], folder: RunFolder) -> str | None:
     """Which examples or distillation inputs are no longer those that the run began with; None if all are."""
-    began = next((event for event in read_events(folder.events) if event["event"] == "run_started"), {})
+    began = _beginning(folder)
     for what, name in (("data", "the data"), ("source", "the distillation inputs")):
         before, now = began.get(what) or {}, facts[what] or {}
         if "sha256" in before and before["sha256"] != now["sha256"]:
             return f"was begun with other contents of {name} ({now['name']}); bring them back, {ELSEWHERE}"
     return None
+
+
+def _beginning(folder: RunFolder) -> dict[str, Any]:
+    """The event with which the run began, if there is one."""
+    return next((event for event in read_events(folder.events) if event["event"] == "run_started"), {})
 
 
 def has_other_origin(folder: RunFolder) -> bool:

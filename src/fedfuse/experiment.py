@@ -85,7 +85,7 @@ class Experiment:
 
     @property
     def default_folder(self) -> Path:
-        return Path("runs") / f"{self.config.name}-{self.config.method.name}-seed{self.config.seed}"
+        return Path("runs") / f"{self.config.name}-{self.config.method.called}-seed{self.config.seed}"
 
     def run(
         self,
@@ -202,7 +202,7 @@ class _Run:
     def _conclude(self, built: Built, snapshot: Snapshot) -> RunResult:
         config, server = self.config, snapshot.server
         self._save_models(built.federation, snapshot)
-        about = {"name": config.name, "method": config.method.name, "seed": config.seed, **built.facts}
+        about = {"name": config.name, "method": config.method.called, "seed": config.seed, **built.facts}
         summary = summarise(server, about, config.evaluation.target_accuracy, config.recipe.has_server_model)
         draw_run(self.folder.pictures, server.history, built.partition, config.evaluation.target_accuracy)
         self.log.emit("run_finished", seconds=summary["seconds"])

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from safetensors.torch import load_file, save_file
 
 from fedfuse.config import ExperimentConfig, validate
+from fedfuse.core.choice import OneOf
 from fedfuse.methods import METHODS
 from tests.helpers import tiny_config
 
@@ -68,10 +69,17 @@ def offered(kind: Any, seen: set[Any] | None = None) -> Iterator[str]:
         seen.add(kind)
         for name, field in kind.model_fields.items():
             yield from (f"{kind.__name__}.{name}={value}" for value in values_of(field.annotation))
-            yield from offered(field.annotation, seen)
+            slots = [meta for meta in field.metadata if isinstance(meta, OneOf)]
+            for inner in slots or [field.annotation]:
+                yield from offered(inner, seen)
+    elif isinstance(kind, OneOf):
+        for part in kind.known:
+            yield from offered(part, seen)
     else:
-        for inner in get_args(kind):
-            yield from offered(inner, seen)
+        inner = get_args(kind)
+        slots = [meta for meta in inner if isinstance(meta, OneOf)]
+        for one in slots or inner:
+            yield from offered(one, seen)
 
 
 def values_of(annotation: Any) -> Iterator[str]:

@@ -80,7 +80,7 @@ def run(
     if not quiet:
         _say(hints([config]))
     with RunProgress(Console(quiet=quiet)) as progress:
-        progress.begin(f"{config.name} {config.method.name} seed {config.seed}", config.federation.rounds)
+        progress.begin(f"{config.name} {config.method.called} seed {config.seed}", config.federation.rounds)
         try:
             result = loaded.run(folder, resume, overwrite, (progress,))
         except KeyboardInterrupt:
@@ -165,21 +165,20 @@ def methods(
     import yaml
 
     from fedfuse.cli.tables import family_tables, method_table, parameter_table
-    from fedfuse.methods import METHODS
+    from fedfuse.methods import find_method, method_names, origin_of
 
     if name is None:
-        for family in family_tables(METHODS.values()):
+        for family in family_tables(method_names()):
             console.print(family, highlight=False)
         console.print("fedfuse methods NAME shows the recipe with every parameter.", highlight=False)
         return
-    if name not in METHODS:
-        raise ConfigError(unknown("method", name, METHODS))
+    method = find_method(name)
     if as_yaml:
-        recipe = {"method": {"name": name, **METHODS[name].recipe.model_dump(mode="json")}}
+        recipe = {"method": {"name": name, **method.recipe.model_dump(mode="json")}}
         sys.stdout.write(yaml.safe_dump(recipe, sort_keys=False))
         return
-    console.print(method_table(METHODS[name]))
-    console.print(parameter_table(METHODS[name].recipe))
+    console.print(method_table(method, origin_of(name)))
+    console.print(parameter_table(method.recipe))
 
 
 @app.command()

@@ -12,7 +12,7 @@ from fedfuse.cli.parameters import parameters
 from fedfuse.data import Card, Normalisation
 from fedfuse.data.lookup import how_to_get, missing_at_hand, place_of, where_looked_for
 from fedfuse.federation import Recipe
-from fedfuse.methods import Method
+from fedfuse.methods import Method, find_method, origin_of
 
 
 def table(
@@ -27,17 +27,20 @@ def table(
     return result
 
 
-def family_tables(methods: Iterable[Method]) -> Iterator[Table]:
-    """All methods, family by family: what each exchanges, keeps and needs."""
-    families: dict[str, list[Method]] = {}
-    for method in methods:
-        families.setdefault(method.family, []).append(method)
+def family_tables(names: Iterable[str]) -> Iterator[Table]:
+    """All methods, family by family: what each exchanges, keeps and needs, and whose it is if not ours."""
+    families: dict[str, dict[str, Method]] = {}
+    for name in names:
+        method = find_method(name)
+        families.setdefault(method.family, {})[name] = method
     for family, members in families.items():
         result = Table(box=None, show_header=False, title=f"\n{family}", title_justify="left", title_style="bold")
         result.add_column(no_wrap=True)
         result.add_column()
-        for method in members:
-            result.add_row(method.name, f"[bold]{escape(method.summary)}[/bold] [dim]({escape(method.citation)})[/dim]")
+        for name, method in members.items():
+            result.add_row(name, f"[bold]{escape(method.summary)}[/bold] [dim]({escape(method.citation)})[/dim]")
+            if origin := origin_of(name):
+                result.add_row("", f"from      {escape(origin)}")
             result.add_row("", f"exchanges {method.exchanges}")
             result.add_row("", f"keeps     server: {method.server_keeps}; clients: {method.client_keeps}")
             public = "no" if not method.recipe.needs_source else "labelled" if method.recipe.needs_labels else "yes"
@@ -47,10 +50,11 @@ def family_tables(methods: Iterable[Method]) -> Iterator[Table]:
         yield result
 
 
-def method_table(method: Method) -> Table:
+def method_table(method: Method, origin: str) -> Table:
     """What there is to know about one method."""
     result = Table(box=None, show_header=False, title=f"{method.title}: {method.summary}", title_justify="left")
     for what, value in (
+        *((("from", origin),) if origin else ()),
         ("citation", method.citation),
         ("exchanges", method.exchanges),
         ("server keeps", method.server_keeps),

@@ -119,7 +119,7 @@ def _lines(finished: Sequence[tuple[Cell, RunResult]]) -> Iterator[_Line]:
     groups: dict[tuple[str, str, bool], list[RunResult]] = {}
     for cell, result in finished:
         config = cell.experiment.config
-        groups.setdefault((config.name, config.method.name, config.answers_as_ensemble), []).append(result)
+        groups.setdefault((config.name, config.method.called, config.answers_as_ensemble), []).append(result)
     for (experiment, method, answers_as_ensemble), runs in groups.items():
         for prototype in [None] if answers_as_ensemble else runs[0].summary["prototypes"]:
             yield _Line(experiment, method, prototype, runs)

@@ -25,7 +25,7 @@ class Cell:
     @property
     def label(self) -> str:
         config = self.experiment.config
-        return f"{config.name} {config.method.name} seed {config.seed}"
+        return f"{config.name} {config.method.called} seed {config.seed}"
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def plan(
         for seed in seeds or [one.config.seed]:
             config = validate({**one.raw, "seed": seed}, one.file)
             base = out or Path("runs") / f"compare-{config.name}"
-            folder = RunFolder(base / f"{config.name}-{config.method.name}-seed{seed}")
+            folder = RunFolder(base / f"{config.name}-{config.method.called}-seed{seed}")
             cells.append(Cell(Experiment(config), folder))
     folders = [cell.folder.path for cell in cells]
     if len(set(folders)) < len(folders):
@@ -113,5 +113,5 @@ def _remark(said: str, entrants: Sequence[Entrant]) -> str | None:
         known = {key for error in errors if error.at == nearest.at for key in error.known}
         raise UnknownKeyError(nearest.key, known, nearest.at, f"{said} fits no method of this comparison: ")
     several = len({one.config.name for one in entrants}) > 1
-    names = [f"{one.config.name} {one.config.method.name}" if several else one.config.method.name for one in unfit]
+    names = [f"{one.config.name} {one.config.method.called}" if several else one.config.method.called for one in unfit]
     return f"{said} changes nothing in {', '.join(names)}: no such key there"

@@ -5,35 +5,47 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Self
 
 import yaml
 from pydantic import Field, model_validator
 
-from fedfuse.core.errors import ConfigError, suggest, unknown
-from fedfuse.core.part import Settings
+from fedfuse.core.errors import ConfigError, suggest
+from fedfuse.core.foreign import source_sha256
+from fedfuse.core.part import Settings, addresses_in
 from fedfuse.data import AnyPartition, DataSettings, Iid
 from fedfuse.engines import AnyEngine, LocalEngineSettings
 from fedfuse.federation import EvaluationSettings, FederationSettings, Recipe
 from fedfuse.fusion import AnySource, EnsembleOnly, HeldOut
 from fedfuse.local import TrainingSettings
-from fedfuse.methods import METHODS
+from fedfuse.methods import Method, find_method, method_names
 from fedfuse.models import AnyArchitecture
 from fedfuse.runtime.compute import ComputeSettings
 
 Raw = dict[str, Any]
+FILE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
 
 class MethodSettings(Recipe):
-    """A published method by name; any part given here replaces or adjusts that method's part."""
+    """A method by its name or address; any part given here replaces or adjusts that method's part."""
 
     name: str
+    label: str | None = Field(
+        None,
+        pattern=FILE_NAME,
+        description="what tables and run folders call it, to tell variants of a method apart; its name if not given",
+    )
+
+    @property
+    def called(self) -> str:
+        return self.label or find_method(self.name).name
 
 
 class ExperimentConfig(Settings):
     """One experiment: who has what data, which models, which method, how it is measured."""
 
-    name: str = Field("experiment", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="names the run folder")
+    name: str = Field("experiment", pattern=FILE_NAME, description="names the run folder")
     seed: int = Field(0, ge=0, description="all randomness of the run is derived from it")
     data: DataSettings
     partition: AnyPartition = Field(default_factory=lambda: Iid(clients=10), description="who has which examples")
@@ -78,16 +90,24 @@ class ExperimentConfig(Settings):
     @property
     def answers_as_ensemble(self) -> bool:
         """Whether the result of the run is the accuracy of an ensemble, and not that of any model."""
-        return METHODS[self.method.name].answers_as_ensemble and isinstance(self.recipe.fuse, EnsembleOnly)
+        return find_method(self.method.name).answers_as_ensemble and isinstance(self.recipe.fuse, EnsembleOnly)
 
     def to_yaml(self) -> str:
         """The complete experiment, every default written out."""
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
 
     def identity(self) -> Raw:
-        """What determines the result's bits: everything but the name and the engine."""
-        dump = self.model_dump(mode="json", exclude={"name", "engine", "methods"})
-        return json.loads(json.dumps(dump, sort_keys=True))  # type: ignore[no-any-return]
+        """What determines the result's bits: everything but the name and the engine, and the code from outside."""
+        not_bits: dict[str, Any] = {"name": True, "engine": True, "methods": True, "method": {"label"}}
+        dump = self.model_dump(mode="json", exclude=not_bits)
+        code = self.foreign_code
+        return json.loads(json.dumps({**dump, **({"code": code} if code else {})}, sort_keys=True))  # type: ignore[no-any-return]
+
+    @cached_property
+    def foreign_code(self) -> dict[str, str]:
+        """By address, a hash of the source of every part and network that is not ours."""
+        parts = (self.partition, self.method, self.source, self.training, *self.models.values())
+        return {address: source_sha256(address) for part in parts for address in sorted(set(addresses_in(part)))}
 
     def sha256(self) -> str:
         return hashlib.sha256(json.dumps(self.identity(), sort_keys=True).encode()).hexdigest()
@@ -100,9 +120,7 @@ def complete(raw: Mapping[str, Any]) -> Raw:
             raise ConfigError(f"unknown key '{key}'{_suggest_key(str(key))}")
     methods = changes_of_methods(raw)
     chosen = as_mapping(raw.get("method", "fedavg"))
-    name = chosen.get("name", "fedavg")
-    if name not in METHODS:
-        raise ConfigError(unknown("method", str(name), METHODS))
+    name = str(chosen.get("name", "fedavg"))
     return {**raw, "method": overlay(changed_recipe(name, methods.get(name, {})), {**chosen, "name": name})}
 
 
@@ -112,8 +130,10 @@ def changes_of_methods(raw: Mapping[str, Any]) -> dict[str, Raw]:
     if not isinstance(methods, Mapping):
         raise ConfigError(f"methods is {methods!r}, but should be a mapping")
     for name, changes in methods.items():
-        if name not in METHODS:
-            raise ConfigError(f"methods: {unknown('method', str(name), METHODS)}")
+        try:
+            find_method(str(name))
+        except ConfigError as error:
+            raise ConfigError(f"methods: {error}") from None
         if not isinstance(changes, Mapping):
             raise ConfigError(f"methods.{name} is {changes!r}, but should be a mapping of parts")
     return dict(methods)
@@ -121,7 +141,7 @@ def changes_of_methods(raw: Mapping[str, Any]) -> dict[str, Raw]:
 
 def changed_recipe(name: str, changes: Mapping[str, Any]) -> Raw:
     """The published recipe with changes on top."""
-    return overlay(METHODS[name].recipe.model_dump(mode="json"), changes)
+    return overlay(find_method(name).recipe.model_dump(mode="json"), changes)
 
 
 def _suggest_key(key: str) -> str:
@@ -134,9 +154,11 @@ def _suggest_key(key: str) -> str:
 
 
 def as_mapping(method: Any) -> Raw:
-    """``feddf`` is short for ``{name: feddf}``."""
+    """``feddf`` is short for ``{name: feddf}``; a method that was made in Python comes with all its parts."""
     if isinstance(method, str):
         return {"name": method}
+    if isinstance(method, Method):
+        return {"name": "fedavg", "label": method.name, **method.recipe.model_dump(mode="json")}
     if isinstance(method, Mapping):
         return dict(method)
     raise ConfigError(f"method is {method!r}, but should be a name or a mapping with a name")
@@ -170,9 +192,10 @@ def _is_same_choice(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
 def json_schema() -> Raw:
     """The JSON schema of an experiment file."""
     schema = ExperimentConfig.model_json_schema()
-    names = {"enum": sorted(METHODS), "description": "a published method with its defaults"}
+    names = {"enum": sorted(method_names()), "description": "a published method with its defaults"}
+    by_address = {"type": "string", "pattern": ".:.", "description": "package.module:NAME, a method of your own"}
     by_parts = dict(schema["properties"]["method"])
-    schema["properties"]["method"] = {"anyOf": [names, by_parts], "default": "fedavg"}
+    schema["properties"]["method"] = {"anyOf": [names, by_address, by_parts], "default": "fedavg"}
     schema["required"] = [key for key in schema["required"] if key != "method"]
     _loosen(schema)
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"

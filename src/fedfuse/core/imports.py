@@ -1,4 +1,4 @@
-"""The user's own functions, named ``package.module:function`` in an experiment file."""
+"""What is the user's own, named ``package.module:name`` in an experiment file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,15 @@ Address = Annotated[str, AfterValidator(_is_an_address)]
 
 
 def import_function(address: str, what: str) -> Callable[..., Any]:
-    """The function; ``what`` begins the sentence about one that cannot be had."""
+    """A function; ``what`` begins the sentence about one that cannot be had."""
+    function = import_object(address, what, "function")
+    if not callable(function):
+        raise ConfigError(f"{what}: {address} is not a function but {type(function).__name__}")
+    return function  # type: ignore[no-any-return]
+
+
+def import_object(address: str, what: str, kind: str = "name") -> Any:
+    """Whatever has this address."""
     module_name, _, attribute = address.partition(":")
     try:
         with working_folder_importable():
@@ -38,11 +46,8 @@ def import_function(address: str, what: str) -> Callable[..., Any]:
         ) from error
     if not hasattr(module, attribute):
         there = [key for key, value in vars(module).items() if getattr(value, "__module__", None) == module_name]
-        raise ConfigError(f"{what}: {unknown('function', attribute, there)}")
-    function = getattr(module, attribute)
-    if not callable(function):
-        raise ConfigError(f"{what}: {address} is not a function but {type(function).__name__}")
-    return function  # type: ignore[no-any-return]
+        raise ConfigError(f"{what}: {unknown(kind, attribute, there)}")
+    return getattr(module, attribute)
 
 
 @contextmanager

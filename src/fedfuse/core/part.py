@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, SupportsIndex
 
 from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic.fields import FieldInfo
 
 from fedfuse.core.errors import UnknownKeyError
+from fedfuse.core.foreign import address_of, is_ours
+from fedfuse.core.imports import import_object
 
 
 class Settings(BaseModel):
@@ -29,4 +33,45 @@ class Part(Settings):
 
     A part holds parameters and pure functions of them. What changes during a run lives in the server's
     or a client's state, never in the part.
+
+    The kind of a class from outside this package is its address, whatever it says itself: so an experiment that names
+    it can be read again, and is never taken for one with a part of ours, even if the class is derived from that part.
     """
+
+    chooser: ClassVar[str] = "kind"
+    """The key that says which part it is."""
+
+    @property
+    def own_code(self) -> tuple[str, ...]:
+        """Addresses of the user's own code that this part runs."""
+        return () if is_ours(type(self)) else (address_of(type(self)),)
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **options: Any) -> None:
+        super().__pydantic_init_subclass__(**options)
+        if not is_ours(cls):
+            cls.model_fields[cls.chooser] = FieldInfo(annotation=str, default=address_of(cls))
+            cls.model_rebuild(force=True)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        """Another process finds a class from outside where this one did: in the working folder, or installed."""
+        if is_ours(type(self)):
+            return super().__reduce_ex__(protocol)
+        return _rebuilt, (address_of(type(self)), self.model_dump())
+
+
+def _rebuilt(address: str, values: dict[str, Any]) -> Part:
+    part: Part = import_object(address, "a part").model_validate(values)
+    return part
+
+
+def addresses_in(settings: Any) -> Iterator[str]:
+    """The addresses of all that is the user's own in a section: parts, and functions that parts call."""
+    if isinstance(settings, Settings):
+        if isinstance(settings, Part):
+            yield from settings.own_code
+        for name in type(settings).model_fields:
+            yield from addresses_in(getattr(settings, name))
+    elif isinstance(settings, Mapping | list | tuple):
+        for inner in settings.values() if isinstance(settings, Mapping) else settings:
+            yield from addresses_in(inner)

@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator
 
+from fedfuse.core.choice import OneOf
+from fedfuse.engines.base import EngineSettings
 from fedfuse.engines.flower import FlowerEngineSettings
 from fedfuse.engines.local import LocalEngine, LocalEngineSettings
 from fedfuse.engines.ray import RayEngineSettings
@@ -15,9 +17,16 @@ def _local_unless_said(value: Any) -> Any:
 
 
 AnyEngine = Annotated[
-    LocalEngineSettings | RayEngineSettings | FlowerEngineSettings,
-    Field(discriminator="kind"),
+    EngineSettings,
+    OneOf(LocalEngineSettings, RayEngineSettings, FlowerEngineSettings),
     BeforeValidator(_local_unless_said),
 ]
 
-__all__ = ["AnyEngine", "FlowerEngineSettings", "LocalEngine", "LocalEngineSettings", "RayEngineSettings"]
+__all__ = [
+    "AnyEngine",
+    "EngineSettings",
+    "FlowerEngineSettings",
+    "LocalEngine",
+    "LocalEngineSettings",
+    "RayEngineSettings",
+]

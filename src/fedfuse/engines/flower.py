@@ -7,13 +7,13 @@ from typing import Literal
 from pydantic import Field
 
 from fedfuse.core.errors import ConfigError
-from fedfuse.core.part import Part
+from fedfuse.engines.base import EngineSettings
 from fedfuse.federation import Engine
 from fedfuse.federation.events import EventLog
 from fedfuse.local import Clients
 
 
-class FlowerEngineSettings(Part):
+class FlowerEngineSettings(EngineSettings):
     """Clients are the nodes of a Flower federation: real parties behind a network."""
 
     kind: Literal["flower"] = "flower"
@@ -27,7 +27,7 @@ class FlowerEngineSettings(Part):
         False, description="let nodes that do not say which client they are take the numbers that nobody has"
     )
 
-    def open(self, clients: Clients, log: EventLog) -> Engine:  # noqa: ARG002 - they are elsewhere
+    def open(self, clients: Clients, log: EventLog) -> Engine:
         raise ConfigError(
             "engine flower runs inside a Flower app: write one with fedfuse flower new DIR and start it with flwr run, "
             "or set engine.kind to local"

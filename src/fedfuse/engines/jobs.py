@@ -48,7 +48,7 @@ class Training:
     def name(self) -> str:
         return f"client {self.task.client}"
 
-    def __call__(self, clients: Clients, progress: Progress) -> tuple[Update, Tensors]:  # noqa: ARG002 - it is short
+    def __call__(self, clients: Clients, progress: Progress) -> tuple[Update, Tensors]:
         return clients.work(self.task, self.state)
 
     def retried(self, log: EventLog, reason: str) -> None:
@@ -63,7 +63,7 @@ class Errand:
     name: str
     work: Callable[[Progress], Any]
 
-    def __call__(self, clients: Clients, progress: Progress) -> Any:  # noqa: ARG002 - it needs none
+    def __call__(self, clients: Clients, progress: Progress) -> Any:
         return self.work(progress)
 
     def retried(self, log: EventLog, reason: str) -> None:

@@ -8,7 +8,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from fedfuse.core.messages import Task, Tensors, Update
-from fedfuse.core.part import Part
+from fedfuse.engines.base import EngineSettings
 from fedfuse.engines.workers import WorkersEngine
 from fedfuse.federation import Engine
 from fedfuse.federation.events import EventLog
@@ -16,7 +16,7 @@ from fedfuse.federation.state import ClientStates
 from fedfuse.local import Clients
 
 
-class LocalEngineSettings(Part):
+class LocalEngineSettings(EngineSettings):
     """Clients run on this machine."""
 
     kind: Literal["local"] = "local"

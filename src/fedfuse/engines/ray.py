@@ -17,7 +17,7 @@ from pydantic import Field
 
 from fedfuse.core.errors import ConfigError, FedfuseError, MissingExtraError
 from fedfuse.core.messages import Task, Tensors, Update
-from fedfuse.core.part import Part
+from fedfuse.engines.base import EngineSettings
 from fedfuse.engines.jobs import HiredHands, Job, Training
 from fedfuse.engines.parcels import pack, tensors_in
 from fedfuse.engines.ray_crew import Crew, Resources
@@ -30,7 +30,7 @@ from fedfuse.local import Clients
 from fedfuse.runtime.hands import Hands, Progress
 
 
-class RayEngineSettings(Resources, Part):
+class RayEngineSettings(Resources, EngineSettings):
     """Clients run on Ray (``pip install 'fedfuse[ray]'``), each with these resources."""
 
     kind: Literal["ray"] = "ray"

@@ -2,8 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import Field
-
+from fedfuse.core.choice import OneOf
 from fedfuse.exchange.base import Answer, Exchange, Party, Trained
 from fedfuse.exchange.digest import Digest
 from fedfuse.exchange.half import HalfPrecision
@@ -15,8 +14,8 @@ from fedfuse.exchange.weighting import ByAgreement, ByCertainty, ByExamples, ByL
 from fedfuse.exchange.weights import FullWeights, Pooled, ScoredWeights
 
 AnyExchange = Annotated[
-    FullWeights | HalfPrecision | OneBitUpload | ScoredWeights | Pooled | LayerByLayer | Predictions | NoExchange,
-    Field(discriminator="kind"),
+    Exchange,
+    OneOf(FullWeights, HalfPrecision, OneBitUpload, ScoredWeights, Pooled, LayerByLayer, Predictions, NoExchange),
 ]
 
 __all__ = [

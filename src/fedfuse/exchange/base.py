@@ -79,19 +79,19 @@ class Exchange(MethodPart):
     pools_data: ClassVar[bool] = False
     """Whether one party holds everybody's examples, so that nothing has to travel at all."""
 
-    def begin(self, task: Task, state: Tensors, bank: ModelBank) -> Weights:  # noqa: ARG002
+    def begin(self, task: Task, state: Tensors, bank: ModelBank) -> Weights:
         """The client: the weights it starts from."""
         return task.weights
 
-    def study(self, party: Party) -> bool:  # noqa: ARG002
+    def study(self, party: Party) -> bool:
         """The client: learn from what the server sent, before training on its own examples; whether there was any."""
         return False
 
-    def companion(self, party: Party) -> Callable[[], Tensor] | None:  # noqa: ARG002
+    def companion(self, party: Party) -> Callable[[], Tensor] | None:
         """The client: a further loss at every step of its training, if what the server sent has one."""
         return None
 
-    def training(self, party: Party) -> AbstractContextManager[None]:  # noqa: ARG002
+    def training(self, party: Party) -> AbstractContextManager[None]:
         """The client: surrounds its training, for instance to hold layers still."""
         return nullcontext()
 
@@ -104,35 +104,35 @@ class Exchange(MethodPart):
     def answer(self, trained: Trained) -> Answer:
         """The client: what it sends and keeps."""
 
-    def cohort(self, number: int, bank: ModelBank) -> int:  # noqa: ARG002
+    def cohort(self, number: int, bank: ModelBank) -> int:
         """The server: the round in which those who take part in round ``number`` were drawn."""
         return number
 
-    def invited(self, view: ServerView, chosen: Mapping[int, str]) -> Mapping[int, str]:  # noqa: ARG002
+    def invited(self, view: ServerView, chosen: Mapping[int, str]) -> Mapping[int, str]:
         """The server: who of the chosen clients (with their prototypes) has something to do in this round."""
         return chosen
 
-    def sends_weights(self, view: ServerView, client: int) -> bool:  # noqa: ARG002 - the default sends them always
+    def sends_weights(self, view: ServerView, client: int) -> bool:
         """The server: whether a client is sent its prototype's weights."""
         return True
 
-    def asks(self, view: ServerView, client: int) -> tuple[str, ...]:  # noqa: ARG002
+    def asks(self, view: ServerView, client: int) -> tuple[str, ...]:
         """The server: what a task asks for beside the usual answer, by names that ``answer`` knows."""
         return ()
 
-    def public(self, source: Source, common: Key, number: int) -> Source:  # noqa: ARG002
+    def public(self, source: Source, common: Key, number: int) -> Source:
         """Both: the public inputs that round ``number`` is about."""
         return source
 
-    def brief(self, view: ServerView, chosen: Mapping[int, str]) -> Mapping[int, Tensors]:  # noqa: ARG002
+    def brief(self, view: ServerView, chosen: Mapping[int, str]) -> Mapping[int, Tensors]:
         """The server: what this round's tasks carry beside weights, by client; ``chosen`` gives their prototypes."""
         return {}
 
-    def due(self, view: ServerView, task: Task) -> Layout:  # noqa: ARG002
+    def due(self, view: ServerView, task: Task) -> Layout:
         """The server: the layout of the weights that the answer to this task must bring."""
         return task.weights.layout if self.sends_full_weights else NOTHING.layout
 
-    def reply(self, view: ServerView, task: Task) -> Shapes:  # noqa: ARG002
+    def reply(self, view: ServerView, task: Task) -> Shapes:
         """The server: what the answer to this task must bring beside weights; anything else is refused."""
         return {}
 
@@ -140,23 +140,23 @@ class Exchange(MethodPart):
         """The server: what a client brings that was asked about the test inputs: its logits, and more."""
         return {PREDICTIONS: (inputs, classes)}
 
-    def open(self, view: ServerView, update: Update) -> Update:  # noqa: ARG002 - full weights need no opening
+    def open(self, view: ServerView, update: Update) -> Update:
         """The server: the update with the client's weights or predictions in it, made from what travelled."""
         return update
 
-    def combine(self, view: ServerView, updates: Sequence[Update], rows: Tensor | None = None) -> Answers | None:  # noqa: ARG002
+    def combine(self, view: ServerView, updates: Sequence[Update], rows: Tensor | None = None) -> Answers | None:
         """The server: the clients' predictions on the round's public inputs, or on these rows of them, put together, if
         that is what they sent."""
         return None
 
-    def combine_exams(self, updates: Sequence[Update]) -> Answers | None:  # noqa: ARG002
+    def combine_exams(self, updates: Sequence[Update]) -> Answers | None:
         """The server: the same for the test inputs, where clients were asked about them."""
         return None
 
-    def shares(self, view: ServerView, updates: Sequence[Update]) -> Sequence[Tensor]:  # noqa: ARG002
+    def shares(self, view: ServerView, updates: Sequence[Update]) -> Sequence[Tensor]:
         """The server: how much each client counts as a teacher on the public inputs, if clients testified to it."""
         return ()
 
-    def debrief(self, view: ServerView, updates: Sequence[Update]) -> Tensors:  # noqa: ARG002
+    def debrief(self, view: ServerView, updates: Sequence[Update]) -> Tensors:
         """The server: what to remember of the round's updates, counted or not, for the next round."""
         return view.memory

@@ -51,7 +51,7 @@ class LayerByLayer(Exchange):
         present = set(view.memory[ANSWERED].tolist()) if lately else set()
         return {c: p for c, p in chosen.items() if c in present and stage < len(_links(view.bank, p))}
 
-    def sends_weights(self, view: ServerView, client: int) -> bool:  # noqa: ARG002
+    def sends_weights(self, view: ServerView, client: int) -> bool:
         return stage_of(view.round, view.bank) == 0
 
     def begin(self, task: Task, state: Tensors, bank: ModelBank) -> Weights:

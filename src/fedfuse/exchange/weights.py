@@ -39,10 +39,10 @@ class ScoredWeights(ScoredExchange):
         learnt = self.learnt(trained)
         return Answer(trained.weights, self.testimony(learnt, trained), keep(learnt))
 
-    def public(self, source: Source, common: Key, number: int) -> Source:  # noqa: ARG002
+    def public(self, source: Source, common: Key, number: int) -> Source:
         return self.weighting.scored(source, common)
 
-    def shares(self, view: ServerView, updates: Sequence[Update]) -> Sequence[Tensor]:  # noqa: ARG002
+    def shares(self, view: ServerView, updates: Sequence[Update]) -> Sequence[Tensor]:
         return self.weighting.weights(updates)
 
 

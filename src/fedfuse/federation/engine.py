@@ -17,7 +17,7 @@ class Engine(ABC):
     def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
         """Let the clients work, and yield each update with the client's new state, in any order."""
 
-    def hands(self, number: int) -> Hands:  # noqa: ARG002 - others report what is lost in a round
+    def hands(self, number: int) -> Hands:
         """Who asks teachers and distils in this round: the process that runs the round."""
         return OWN
 

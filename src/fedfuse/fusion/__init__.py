@@ -2,8 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import Field
-
+from fedfuse.core.choice import OneOf
 from fedfuse.fusion.base import Fuse, Fused
 from fedfuse.fusion.distiller import Distiller
 from fedfuse.fusion.ensemble import EnsembleOnly
@@ -27,9 +26,7 @@ from fedfuse.fusion.swa import Swa
 from fedfuse.fusion.teachers import Ensemble, Teacher
 from fedfuse.fusion.true_labels import TrueLabels
 
-AnyFuse = Annotated[
-    NoFusion | EnsembleOnly | EnsembleDistillation | PredictionDistillation | TrueLabels, Field(discriminator="kind")
-]
+AnyFuse = Annotated[Fuse, OneOf(NoFusion, EnsembleOnly, EnsembleDistillation, PredictionDistillation, TrueLabels)]
 
 __all__ = [
     "AnyFuse",

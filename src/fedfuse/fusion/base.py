@@ -45,7 +45,7 @@ class Fuse(MethodPart):
         """Whether it subtracts what the server had from what clients sent, which then must be of the same widths."""
         return False
 
-    def trains_without_clients(self, prototype: str) -> bool:  # noqa: ARG002
+    def trains_without_clients(self, prototype: str) -> bool:
         """Whether a model that no client runs learns from those that others run."""
         return False
 

@@ -71,5 +71,5 @@ class EnsembleOnly(EnsembleFuse):
     makes_students: ClassVar[bool] = False
     target: Target = "mean_probabilities"
 
-    def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:  # noqa: ARG002
+    def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:
         return Fused(merged)

@@ -17,6 +17,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from fedfuse.core.choice import OneOf
 from fedfuse.core.messages import Update
 from fedfuse.core.part import Part
 from fedfuse.core.randomness import Key
@@ -58,6 +59,8 @@ class Staff:
 class Members(Part):
     """One kind of teacher."""
 
+    kind: str
+
     @property
     def compares_widths(self) -> bool:
         """Whether it subtracts the server's weights from the clients'."""
@@ -94,7 +97,6 @@ class AverageMember(Members):
 class SampledMembers(Members):
     """Models sampled around the clients of each prototype; they count as the mean of those clients."""
 
-    kind: str
     number: int = Field(10, ge=1, description="samples per prototype (M of FedBE)")
     batch_norm: Literal["average", "reestimate"] = Field(
         "average",
@@ -222,6 +224,4 @@ def _swag_deviation(diagonal: Tensor, low_rank: Tensor, random: torch.Generator)
     return independent + torch.randn(columns, generator=random) @ low_rank / math.sqrt(2 * (columns - 1))
 
 
-AnyMembers = Annotated[
-    ClientMembers | AverageMember | GaussianMembers | DirichletMembers | SwagMembers, Field(discriminator="kind")
-]
+AnyMembers = Annotated[Members, OneOf(ClientMembers, AverageMember, GaussianMembers, DirichletMembers, SwagMembers)]

@@ -19,8 +19,8 @@ class NoFusion(Fuse):
     reads: ClassVar[Reads] = "nothing"
     makes_students: ClassVar[bool] = False
 
-    def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:  # noqa: ARG002
+    def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:
         return Fused(merged)
 
-    def ensemble(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> None:  # noqa: ARG002
+    def ensemble(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> None:
         return None

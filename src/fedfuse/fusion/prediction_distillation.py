@@ -55,7 +55,7 @@ class PredictionDistillation(Fuse):
     def trains_without_clients(self, prototype: str) -> bool:
         return self.students is None or prototype in self.students
 
-    def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:  # noqa: ARG002
+    def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:
         assert view.source is not None, "checked before round 1"
         return teach(view, self.distiller, self._begin(view), self._lessons(view, view.source, teachers))
 
@@ -81,6 +81,6 @@ class PredictionDistillation(Fuse):
             return {p: view.weights[p] for p in students}
         return {p: view.bank.initial(p, view.key.child(p, "student")) for p in students}
 
-    def ensemble(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> None:  # noqa: ARG002
+    def ensemble(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> None:
         """The server has no client's model to ask."""
         return

@@ -24,7 +24,7 @@ class StudentFuse(Fuse):
         "their previous weights (FedDF, Algorithm 3); keep: they stay as they are, as FedDF's code",
     )
 
-    def trains_without_clients(self, prototype: str) -> bool:  # noqa: ARG002
+    def trains_without_clients(self, prototype: str) -> bool:
         return self.absent == "fuse"
 
     def starts(self, view: ServerView, merged: Mapping[str, Weights]) -> dict[str, Weights]:

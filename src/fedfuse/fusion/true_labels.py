@@ -39,12 +39,12 @@ class TrueLabels(StudentFuse):
         super().check(setting)
         self.distiller.check(setting, "method.fuse.distiller")
 
-    def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:  # noqa: ARG002
+    def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:
         assert view.source is not None, "checked before round 1"
         lessons = label_lessons(view.source, self.distiller, view.bank, view.key, self.views == "student")
         return teach(view, self.distiller, self.starts(view, merged), lessons)
 
-    def ensemble(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> None:  # noqa: ARG002
+    def ensemble(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> None:
         return None
 
 

@@ -2,8 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import Field
-
+from fedfuse.core.choice import OneOf
 from fedfuse.local.client import Clients
 from fedfuse.local.contrastive import Contrastive
 from fedfuse.local.generative import Generative
@@ -19,16 +18,18 @@ from fedfuse.local.settings import TrainingSettings
 from fedfuse.local.voting_distillation import VotingDistillation
 
 AnyObjective = Annotated[
-    Plain
-    | Proximal
-    | OneBit
-    | Contrastive
-    | LabelLogits
-    | Generative
-    | GlobalDistillation
-    | VotingDistillation
-    | ControlVariates,
-    Field(discriminator="kind"),
+    Objective,
+    OneOf(
+        Plain,
+        Proximal,
+        OneBit,
+        Contrastive,
+        LabelLogits,
+        Generative,
+        GlobalDistillation,
+        VotingDistillation,
+        ControlVariates,
+    ),
 ]
 
 __all__ = [

@@ -63,7 +63,7 @@ class _Contrasting(_Remembering):
             for place, flat in enumerate(visit.state[PREVIOUS])
         ]
 
-    def penalty(self, batch: Batch, features: Tensor, logits: Tensor) -> Tensor:  # noqa: ARG002
+    def penalty(self, batch: Batch, features: Tensor, logits: Tensor) -> Tensor:
         with torch.no_grad():
             towards = self.received.features(batch.inputs)
             away = [network.features(batch.inputs) for network in self.previous]

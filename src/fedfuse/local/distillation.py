@@ -26,7 +26,6 @@ class BufferedDistillation(Objective):
     clients in a later round keeps its weights: w_{t+1} = w_t, and the buffer holds that model twice.
     """
 
-    kind: str
     remembers_weights: ClassVar[bool] = True
     buffer: int = Field(5, ge=1, description="M: how many global models teach, the current one included")
     buffer_initial: bool = Field(
@@ -98,7 +97,7 @@ class _TaughtHooks(Hooks):
         self.objective = objective
         self.teachers = teachers
 
-    def penalty(self, batch: Batch, features: Tensor, logits: Tensor) -> Tensor:  # noqa: ARG002 - predictions only
+    def penalty(self, batch: Batch, features: Tensor, logits: Tensor) -> Tensor:
         distances = [self.objective.distance(teacher.logits(batch.inputs), logits) for teacher in self.teachers]
         terms = [teacher.coefficient * far for teacher, far in zip(self.teachers, distances, strict=True)]
         return torch.stack(terms).sum()

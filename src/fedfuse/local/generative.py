@@ -76,10 +76,10 @@ class Generative(Objective):
             return {}
         return {client: {name: view.memory[name] for name in (WEIGHTS, KNOWN)} for client in chosen}
 
-    def reply(self, bank: ModelBank, prototype: str) -> Mapping[str, tuple[int, ...]]:  # noqa: ARG002
+    def reply(self, bank: ModelBank, prototype: str) -> Mapping[str, tuple[int, ...]]:
         return {COUNTS: (bank.classes,)} if self.is_on else {}
 
-    def debrief(self, view: ServerView, updates: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:  # noqa: ARG002
+    def debrief(self, view: ServerView, updates: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:
         """Train the generator to please the classifiers that came back."""
         if not self.is_on or not updates:
             return view.memory
@@ -130,7 +130,7 @@ class _GenerativeHooks(Hooks):
         self.visit = visit
         self.lesson = _Lesson(visit, objective) if WEIGHTS in visit.task.extras else None
 
-    def penalty(self, batch: Batch, features: Tensor, logits: Tensor) -> Tensor | None:  # noqa: ARG002
+    def penalty(self, batch: Batch, features: Tensor, logits: Tensor) -> Tensor | None:
         return self.lesson.loss(batch.labels, logits) if self.lesson else None
 
     def extras(self) -> Tensors:

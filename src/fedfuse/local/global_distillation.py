@@ -59,7 +59,7 @@ class GlobalDistillation(BufferedDistillation):
         told = ((client, teachers[prototype]) for client, prototype in chosen.items())
         return {client: {TEACHER: teacher} for client, teacher in told if teacher is not None}
 
-    def debrief(self, view: ServerView, updates: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:  # noqa: ARG002
+    def debrief(self, view: ServerView, updates: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:
         return self.remember_models(view, weights)
 
 

@@ -52,10 +52,10 @@ class LabelLogits(Objective):
         targets = {client: self._targets(view.memory, client) for client in chosen}
         return {client: {TARGETS: rows} for client, rows in targets.items() if rows is not None}
 
-    def reply(self, bank: ModelBank, prototype: str) -> Mapping[str, tuple[int, ...]]:  # noqa: ARG002
+    def reply(self, bank: ModelBank, prototype: str) -> Mapping[str, tuple[int, ...]]:
         return {SUMS: (bank.classes, bank.classes), COUNTS: (bank.classes,)} if self.coefficient else {}
 
-    def debrief(self, view: ServerView, updates: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:  # noqa: ARG002
+    def debrief(self, view: ServerView, updates: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:
         """Remember each client's class means, by its number."""
         if not self.coefficient or not updates:
             return view.memory
@@ -89,7 +89,7 @@ class _LabelLogitsHooks(Hooks):
         targets = visit.task.extras.get(TARGETS)
         self.lesson = None if targets is None else _Lesson(targets.to(device), objective)
 
-    def penalty(self, batch: Batch, features: Tensor, logits: Tensor) -> Tensor | None:  # noqa: ARG002
+    def penalty(self, batch: Batch, features: Tensor, logits: Tensor) -> Tensor | None:
         self._add(batch.labels, logits.detach())
         return self.lesson.loss(batch.labels, logits) if self.lesson else None
 

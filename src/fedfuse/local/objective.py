@@ -79,14 +79,14 @@ class Objective(MethodPart):
     def begin(self, visit: Visit) -> Hooks:
         """Start one client's session; the model already holds the task's weights."""
 
-    def brief(self, view: ServerView, chosen: Mapping[int, str]) -> Mapping[int, Tensors]:  # noqa: ARG002
+    def brief(self, view: ServerView, chosen: Mapping[int, str]) -> Mapping[int, Tensors]:
         """Extras for this round's tasks, by client; ``chosen`` gives the sampled clients' prototypes."""
         return {}
 
-    def reply(self, bank: ModelBank, prototype: str) -> Mapping[str, tuple[int, ...]]:  # noqa: ARG002
+    def reply(self, bank: ModelBank, prototype: str) -> Mapping[str, tuple[int, ...]]:
         """Names and shapes of the extras that every update brings; anything else is refused."""
         return {}
 
-    def debrief(self, view: ServerView, updates: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:  # noqa: ARG002
+    def debrief(self, view: ServerView, updates: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:
         """Digest the round's counted updates and its resulting weights into the memory of the next round."""
         return view.memory

@@ -12,5 +12,5 @@ class Plain(Objective):
 
     kind: Literal["plain"] = "plain"
 
-    def begin(self, visit: Visit) -> Hooks:  # noqa: ARG002 - nothing to remember
+    def begin(self, visit: Visit) -> Hooks:
         return Hooks()

@@ -68,7 +68,7 @@ class VotingDistillation(BufferedDistillation):
         beta = self.vote_temperature or 1 / self.buffer
         return (self.coefficient * (-losses / beta).softmax(dim=0)).float()
 
-    def debrief(self, view: ServerView, updates: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:  # noqa: ARG002
+    def debrief(self, view: ServerView, updates: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:
         models = self.remember_models(view, weights)
         losses = {_losses(p): self._scored(view, p, new) for p, new in weights.items() if models_of(p) in models}
         return {**models, **losses}

@@ -2,14 +2,13 @@
 
 from typing import Annotated
 
-from pydantic import Field
-
+from fedfuse.core.choice import OneOf
 from fedfuse.merge.base import Merge, Merged
 from fedfuse.merge.batch_norm import BatchNormPolicy, settle
 from fedfuse.merge.matched import Matched
 from fedfuse.merge.mean import Mean
 from fedfuse.merge.momentum import Momentum
 
-AnyMerge = Annotated[Mean | Momentum | Matched, Field(discriminator="kind")]
+AnyMerge = Annotated[Merge, OneOf(Mean, Momentum, Matched)]
 
 __all__ = ["AnyMerge", "BatchNormPolicy", "Matched", "Mean", "Merge", "Merged", "Momentum", "settle"]

@@ -30,19 +30,24 @@ class Merge(MethodPart):
 
     changes_widths: ClassVar[bool] = False
     """Whether the merged network's layers may have other widths than the clients'."""
-    weighting: Weighting = Field("examples", description="examples: n_k / sum n_j as printed; uniform: 1/m")
 
-    def offer(self, view: ServerView, prototype: str, client: int) -> Weights:  # noqa: ARG002
+    def offer(self, view: ServerView, prototype: str, client: int) -> Weights:
         """The weights that a client is sent, where it is sent any."""
         return view.weights[prototype]
 
-    def brief(self, view: ServerView, prototype: str, clients: Sequence[int]) -> Mapping[int, Tensors]:  # noqa: ARG002
+    def brief(self, view: ServerView, prototype: str, clients: Sequence[int]) -> Mapping[int, Tensors]:
         """What this round's tasks carry for this merge, by client; ``clients`` are those of the prototype."""
         return {}
 
     @abstractmethod
     def merge(self, view: ServerView, prototype: str, updates: Sequence[Update]) -> Merged:
         """Combine at least one update; they come in client order."""
+
+
+class WeightedMerge(Merge):
+    """The base of merges in which clients count by their data, or all the same."""
+
+    weighting: Weighting = Field("examples", description="examples: n_k / sum n_j as printed; uniform: 1/m")
 
     def average(self, updates: Sequence[Update]) -> Weights:
         """The (weighted) mean of parameters and floating buffers."""

@@ -33,7 +33,7 @@ from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.exchange.layers import ASSIGNMENT, LATEST, stage_of
 from fedfuse.exchange.weighting.labels import COUNTS
-from fedfuse.merge.base import Merge, Merged
+from fedfuse.merge.base import Merged, WeightedMerge
 from fedfuse.merge.layer import Layer, network_of
 from fedfuse.merge.matching import Prior, match
 from fedfuse.merge.rebuilding import OWN, by_client, rebuilt, remembered
@@ -57,7 +57,7 @@ class MatchedLayer:
         return len(self.layer.weight)
 
 
-class Matched(Merge):
+class Matched(WeightedMerge):
     """The clients' networks, averaged neuron by matching neuron; layers may become wider than the model says."""
 
     kind: Literal["matched"] = "matched"

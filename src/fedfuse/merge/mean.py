@@ -13,11 +13,11 @@ from typing import Literal
 from pydantic import Field
 
 from fedfuse.core.messages import Update
-from fedfuse.merge.base import Merge, Merged
+from fedfuse.merge.base import Merged, WeightedMerge
 from fedfuse.runtime.view import ServerView
 
 
-class Mean(Merge):
+class Mean(WeightedMerge):
     """Weighted mean of the clients' weights."""
 
     kind: Literal["mean"] = "mean"

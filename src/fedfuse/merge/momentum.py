@@ -15,11 +15,11 @@ import torch
 from pydantic import Field
 
 from fedfuse.core.messages import Update
-from fedfuse.merge.base import Merge, Merged
+from fedfuse.merge.base import Merged, WeightedMerge
 from fedfuse.runtime.view import ServerView
 
 
-class Momentum(Merge):
+class Momentum(WeightedMerge):
     """Weighted mean, continued in the direction of the past rounds."""
 
     kind: Literal["momentum"] = "momentum"

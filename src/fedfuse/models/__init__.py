@@ -8,9 +8,9 @@ from types import MappingProxyType
 from typing import Annotated
 
 import torch
-from pydantic import Field
 from torch import nn
 
+from fedfuse.core.choice import OneOf
 from fedfuse.core.randomness import Key
 from fedfuse.core.text import TextShape
 from fedfuse.core.weights import Layout
@@ -53,20 +53,22 @@ __all__ = [
 ]
 
 AnyArchitecture = Annotated[
-    Mlp
-    | Cnn
-    | CnnDeep
-    | ConvNet
-    | Vgg9
-    | ResNet
-    | DeepResNet
-    | ShuffleNetV2
-    | MobileNetV2
-    | TextCnn
-    | TextTransformer
-    | Encoder
-    | Own,
-    Field(discriminator="arch"),
+    Architecture,
+    OneOf(
+        Mlp,
+        Cnn,
+        CnnDeep,
+        ConvNet,
+        Vgg9,
+        ResNet,
+        DeepResNet,
+        ShuffleNetV2,
+        MobileNetV2,
+        TextCnn,
+        TextTransformer,
+        Encoder,
+        Own,
+    ),
 ]
 """What the ``model`` of an experiment file may be."""
 

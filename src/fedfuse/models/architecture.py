@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -19,6 +19,7 @@ Count = Annotated[int, Field(ge=1)]
 class Architecture(Part):
     """The shape of a network, named by ``arch``; inputs and classes come from the data."""
 
+    chooser: ClassVar[str] = "arch"
     arch: str
     projection_head: int | None = Field(
         None, ge=1, description="size of a projection head between features and classifier, as MOON and FedGKD+ use"

@@ -31,6 +31,10 @@ class Own(Architecture):
     callable: Address = Field(description="package.module:function, importable from the working folder or installed")
     arguments: dict[str, JsonValue] = Field(default_factory=dict, description="further keyword arguments")
 
+    @property
+    def own_code(self) -> tuple[str, ...]:
+        return (*super().own_code, self.callable)
+
     def build(self, input_shape: tuple[int, ...], classes: int) -> Classifier:
         name = f"own model '{self.callable}'"
         with working_folder_importable():

@@ -11,6 +11,7 @@ from fedfuse.config import ExperimentConfig, Raw, validate
 from fedfuse.config.schema import as_mapping, overlay
 from fedfuse.core.errors import ConfigError
 from fedfuse.data import DataSettings
+from fedfuse.fusion import OtherDataset
 from fedfuse.reproduce.entry import Entry, Labels, Reading, ScaleName, agrees, checked
 
 READ = "read"
@@ -51,8 +52,8 @@ class Cell:
 def data_of(config: ExperimentConfig) -> list[DataSettings]:
     """The datasets that a run reads."""
     reads_source = config.recipe.needs_source or config.federation.batch_norm == "reestimate"
-    other = [config.source.data] if reads_source and config.source.kind == "dataset" else []
-    return [config.data, *other]
+    source = config.source
+    return [config.data, source.data] if reads_source and isinstance(source, OtherDataset) else [config.data]
 
 
 Wanted = Mapping[str, Sequence[str]]

@@ -29,7 +29,7 @@ from fedfuse.data import CATALOGUE, DataSettings
 from fedfuse.data.settings import Official
 from fedfuse.data.tokens import VOCABULARY, TextSettings
 from fedfuse.data.toys import EXAMPLES
-from fedfuse.fusion import EnsembleDistillation, PredictionDistillation
+from fedfuse.fusion import EnsembleDistillation, OtherDataset, PredictionDistillation
 from fedfuse.models import Architecture, Mlp, ResNet, create
 from fedfuse.reproduce.store import Store
 
@@ -148,7 +148,7 @@ def _source_size(config: ExperimentConfig) -> int:
     if source.kind == "held_out":
         size = _count(config.data.public, _size(config.data))
     else:
-        size = _size(source.data) if source.kind == "dataset" else getattr(source, "size", UNKNOWN_SOURCE)
+        size = _size(source.data) if isinstance(source, OtherDataset) else getattr(source, "size", UNKNOWN_SOURCE)
     limit = getattr(source, "limit", None)
     return max(1, min(round(getattr(source, "fraction", 1.0) * size), limit or size))
 

@@ -18,7 +18,7 @@ from fedfuse.exchange.testimony import TESTIMONY
 from fedfuse.exchange.weighting.reconstruction import NETWORK
 from fedfuse.federation import RoundRecord
 from fedfuse.fusion.members import GaussianMembers, Staff
-from fedfuse.methods import METHODS
+from fedfuse.methods import find_method
 from fedfuse.models.autoencoder import autoencoder
 from fedfuse.report.boundaries import draw_boundaries, grid
 from fedfuse.report.comparison import draw_comparison
@@ -132,7 +132,7 @@ def _boundaries(path: Path, subject: Subject) -> None:
             models = {f"client {update.client}": answer for update, answer in zip(last.updates, own, strict=True)}
             models["average"] = _probabilities(last, last.average, raw)
             models["ensemble"] = torch.stack(own).clamp_min(1e-30).log().mean(dim=0).softmax(dim=1)  # mean logits
-            models[METHODS[cell.config(0).method.name].title] = final
+            models[find_method(cell.config(0).method.name).title] = final
         else:
             models |= {f"{subject.name(cell)}, client {last.updates[0].client}": own[0], subject.name(cell): final}
     draw_boundaries(path, {name: _array(answer) for name, answer in models.items()}, points, labels, extent)

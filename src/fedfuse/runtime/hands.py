@@ -25,7 +25,7 @@ class Hands:
 
     def each(
         self,
-        what: str,  # noqa: ARG002 - nothing is lost here
+        what: str,
         work: Callable[[Item], Result],
         items: Sequence[Item],
     ) -> Iterator[tuple[int, Result]]:
@@ -35,7 +35,7 @@ class Hands:
 
     def one(
         self,
-        what: str,  # noqa: ARG002 - nothing is lost here
+        what: str,
         work: Callable[[Progress], Result],
         progress: Progress,
     ) -> Result:

@@ -2,59 +2,74 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Annotated, Any, Literal
 
 import torch
 from pydantic import Field
 from torch import nn
 
+from fedfuse.core.choice import OneOf
 from fedfuse.core.part import Part
 
 
-class Sgd(Part):
-    """Stochastic gradient descent."""
+class Optimizer(Part):
+    """What an optimiser's section of an experiment file is."""
 
-    kind: Literal["sgd"] = "sgd"
-    learning_rate: float = Field(0.1, gt=0)
-    momentum: float = Field(0.0, ge=0, lt=1)
+    kind: str
+    learning_rate: float = Field(gt=0)
+
+    @abstractmethod
+    def build(self, model: nn.Module, learning_rate: float | None = None) -> torch.optim.Optimizer:
+        """An optimiser of the model's parameters, with this rate in place of its own where one is given."""
+
+
+class DecayingOptimizer(Optimizer):
+    """The base of ours, which all have weight decay."""
+
     weight_decay: float = Field(0.0, ge=0)
     decay_norms: bool = Field(True, description="whether weight decay also pulls at the scales of norm layers")
     decay_biases: bool = Field(True, description="whether weight decay also pulls at biases; FedBE's code: false")
 
     def build(self, model: nn.Module, learning_rate: float | None = None) -> torch.optim.Optimizer:
         groups = parameter_groups(model, self.weight_decay, self.decay_norms, self.decay_biases)
-        rate = self.learning_rate if learning_rate is None else learning_rate
-        return torch.optim.SGD(groups, lr=rate, momentum=self.momentum, fused=can_fuse(model))
+        return self.of(groups, self.learning_rate if learning_rate is None else learning_rate, can_fuse(model))
+
+    @abstractmethod
+    def of(self, groups: list[dict[str, Any]], rate: float, fused: bool) -> torch.optim.Optimizer:
+        """Torch's optimiser of these parameter groups."""
 
 
-class Adam(Part):
+class Sgd(DecayingOptimizer):
+    """Stochastic gradient descent."""
+
+    kind: Literal["sgd"] = "sgd"
+    learning_rate: float = Field(0.1, gt=0)
+    momentum: float = Field(0.0, ge=0, lt=1)
+
+    def of(self, groups: list[dict[str, Any]], rate: float, fused: bool) -> torch.optim.Optimizer:
+        return torch.optim.SGD(groups, lr=rate, momentum=self.momentum, fused=fused)
+
+
+class Adam(DecayingOptimizer):
     """Adam with torch's default moments."""
 
     kind: Literal["adam"] = "adam"
     learning_rate: float = Field(1e-3, gt=0)
-    weight_decay: float = Field(0.0, ge=0)
-    decay_norms: bool = Field(True, description="whether weight decay also pulls at the scales of norm layers")
-    decay_biases: bool = Field(True, description="whether weight decay also pulls at biases")
 
-    def build(self, model: nn.Module, learning_rate: float | None = None) -> torch.optim.Optimizer:
-        groups = parameter_groups(model, self.weight_decay, self.decay_norms, self.decay_biases)
-        rate = self.learning_rate if learning_rate is None else learning_rate
-        return torch.optim.Adam(groups, lr=rate, fused=can_fuse(model))
+    def of(self, groups: list[dict[str, Any]], rate: float, fused: bool) -> torch.optim.Optimizer:
+        return torch.optim.Adam(groups, lr=rate, fused=fused)
 
 
-class AdamW(Part):
+class AdamW(DecayingOptimizer):
     """Adam whose weight decay is apart from the gradient (Loshchilov and Hutter, 2019), with torch's defaults."""
 
     kind: Literal["adamw"] = "adamw"
     learning_rate: float = Field(1e-3, gt=0)
     weight_decay: float = Field(0.01, ge=0, description="weights shrink by this times the rate at every step")
-    decay_norms: bool = Field(True, description="whether weight decay also pulls at the scales of norm layers")
-    decay_biases: bool = Field(True, description="whether weight decay also pulls at biases")
 
-    def build(self, model: nn.Module, learning_rate: float | None = None) -> torch.optim.Optimizer:
-        groups = parameter_groups(model, self.weight_decay, self.decay_norms, self.decay_biases)
-        rate = self.learning_rate if learning_rate is None else learning_rate
-        return torch.optim.AdamW(groups, lr=rate, fused=can_fuse(model))
+    def of(self, groups: list[dict[str, Any]], rate: float, fused: bool) -> torch.optim.Optimizer:
+        return torch.optim.AdamW(groups, lr=rate, fused=fused)
 
 
 def parameter_groups(
@@ -89,4 +104,4 @@ def can_fuse(model: nn.Module) -> bool:
     return all(p.is_floating_point() and p.device.type in ("cpu", "cuda", "mps") for p in model.parameters())
 
 
-AnyOptimizer = Annotated[Sgd | Adam | AdamW, Field(discriminator="kind")]
+AnyOptimizer = Annotated[Optimizer, OneOf(Sgd, Adam, AdamW)]

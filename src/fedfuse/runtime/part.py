@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from fedfuse.core.part import Part
 from fedfuse.runtime.bank import ModelBank
-from fedfuse.runtime.optimizers import AnyOptimizer
+from fedfuse.runtime.optimizers import Optimizer
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class Setting:
     """The experiment that a part is about to work in."""
 
     bank: ModelBank
-    optimizer: AnyOptimizer
+    optimizer: Optimizer
     has_validation: bool
     inputs: int | None = None
     """How many public inputs a fusion has, if there are any."""
@@ -23,6 +23,8 @@ class Setting:
 
 class MethodPart(Part):
     """A start, an exchange, a local objective, a screen, a merge or a fusion."""
+
+    kind: str
 
     needs_source: ClassVar[bool] = False
     """Whether it reads unlabelled inputs on the server."""

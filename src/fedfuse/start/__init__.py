@@ -2,14 +2,13 @@
 
 from typing import Annotated
 
-from pydantic import Field
-
+from fedfuse.core.choice import OneOf
 from fedfuse.start.base import Start
 from fedfuse.start.contrastive import Contrast
 from fedfuse.start.fresh import Fresh
 from fedfuse.start.labelled import Labelled
 from fedfuse.start.saved import Saved
 
-AnyStart = Annotated[Fresh | Saved | Labelled | Contrast, Field(discriminator="kind")]
+AnyStart = Annotated[Start, OneOf(Fresh, Saved, Labelled, Contrast)]
 
 __all__ = ["AnyStart", "Contrast", "Fresh", "Labelled", "Saved", "Start"]

@@ -2,8 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import Field
-
+from fedfuse.core.choice import OneOf
 from fedfuse.data.partition.base import DrawnPartition, Partition
 from fedfuse.data.partition.dirichlet import Dirichlet
 from fedfuse.data.partition.dirichlet_balanced import DirichletBalanced
@@ -17,8 +16,18 @@ from fedfuse.data.partition.report import ClientShare, PartitionReport, assignme
 from fedfuse.data.partition.step import Step
 
 AnyPartition = Annotated[
-    Iid | Dirichlet | DirichletBalanced | DirichletSliced | DirichletFloor | DirichletEqual | Step | Quantity | Natural,
-    Field(discriminator="kind"),
+    Partition,
+    OneOf(
+        Iid,
+        Dirichlet,
+        DirichletBalanced,
+        DirichletSliced,
+        DirichletFloor,
+        DirichletEqual,
+        Step,
+        Quantity,
+        Natural,
+    ),
 ]
 
 __all__ = [

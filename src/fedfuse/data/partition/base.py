@@ -25,6 +25,8 @@ TRIES = 5000
 class Partition(Part):
     """Divides the training examples among clients."""
 
+    kind: str
+
     @abstractmethod
     def assign(self, labels: Tensor | Indices, classes: int, key: Key, owners: Owners | None = None) -> list[Indices]:
         """For every client the sorted positions of its examples; no position is given twice.
@@ -32,7 +34,7 @@ class Partition(Part):
         ``owners`` are the clients that the data itself comes with, if any.
         """
 
-    def names(self, assignment: Sequence[Indices], owners: Owners | None) -> list[str]:  # noqa: ARG002
+    def names(self, assignment: Sequence[Indices], owners: Owners | None) -> list[str]:
         """What the clients of this assignment are called."""
         return [str(client) for client in range(len(assignment))]
 
@@ -47,7 +49,7 @@ class DrawnPartition(Partition):
         labels: Tensor | Indices,
         classes: int,
         key: Key,
-        owners: Owners | None = None,  # noqa: ARG002
+        owners: Owners | None = None,
     ) -> list[Indices]:
         known = np.asarray(labels, dtype=np.int64)
         if self.clients > len(known):

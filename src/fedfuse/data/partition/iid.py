@@ -14,5 +14,5 @@ class Iid(DrawnPartition):
 
     kind: Literal["iid"] = "iid"
 
-    def draw(self, labels: Indices, classes: int, random: np.random.Generator) -> list[Indices]:  # noqa: ARG002
+    def draw(self, labels: Indices, classes: int, random: np.random.Generator) -> list[Indices]:
         return np.array_split(random.permutation(len(labels)), self.clients)

@@ -28,8 +28,8 @@ class Natural(Partition):
 
     def assign(
         self,
-        labels: Tensor | Indices,  # noqa: ARG002
-        classes: int,  # noqa: ARG002
+        labels: Tensor | Indices,
+        classes: int,
         key: Key,
         owners: Owners | None = None,
     ) -> list[Indices]:

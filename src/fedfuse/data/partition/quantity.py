@@ -25,7 +25,7 @@ class Quantity(DrawnPartition):
     alpha: float = Field(gt=0, le=1e6, description="Concentration; small is unequal, large is equal.")
     min_examples: int = Field(1, ge=1, description="Draw again until every client has at least this many examples.")
 
-    def draw(self, labels: Indices, classes: int, random: np.random.Generator) -> list[Indices]:  # noqa: ARG002
+    def draw(self, labels: Indices, classes: int, random: np.random.Generator) -> list[Indices]:
         check_minimum(self.min_examples, self.clients, len(labels))
         order = random.permutation(len(labels))
         wish = f"min_examples = {self.min_examples} for every client"

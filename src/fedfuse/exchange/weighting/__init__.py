@@ -2,8 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import Field
-
+from fedfuse.core.choice import OneOf
 from fedfuse.exchange.weighting.agreement import ByAgreement
 from fedfuse.exchange.weighting.base import Weighting
 from fedfuse.exchange.weighting.certainty import ByCertainty
@@ -11,11 +10,9 @@ from fedfuse.exchange.weighting.examples import ByExamples, Uniform
 from fedfuse.exchange.weighting.labels import ByLabels
 from fedfuse.exchange.weighting.reconstruction import ByReconstruction
 
-AnyTestimony = Annotated[ByExamples | Uniform | ByLabels | ByReconstruction | ByCertainty, Field(discriminator="kind")]
+AnyTestimony = Annotated[Weighting, OneOf(ByExamples, Uniform, ByLabels, ByReconstruction, ByCertainty)]
 """Weightings that need no predictions."""
-AnyWeighting = Annotated[
-    ByExamples | Uniform | ByLabels | ByReconstruction | ByCertainty | ByAgreement, Field(discriminator="kind")
-]
+AnyWeighting = Annotated[Weighting, OneOf(ByExamples, Uniform, ByLabels, ByReconstruction, ByCertainty, ByAgreement)]
 
 __all__ = [
     "AnyTestimony",

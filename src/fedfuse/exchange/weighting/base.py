@@ -25,6 +25,8 @@ from fedfuse.runtime.source import Source
 class Weighting(Part):
     """The client's testimony and what the server makes of it."""
 
+    kind: str
+
     per_input: ClassVar[bool] = False
     """Whether the testimony has a row for every public input."""
     needs_extractor: ClassVar[bool] = False
@@ -33,19 +35,19 @@ class Weighting(Part):
     def check(self, setting: Setting) -> None:
         """Raise a ConfigError with the reason if clients cannot testify in this setting."""
 
-    def scored(self, source: Source, common: Key) -> Source:  # noqa: ARG002
+    def scored(self, source: Source, common: Key) -> Source:
         """The public inputs that clients are asked about, the same for all who have the common key."""
         return source
 
-    def learn(self, party: Party) -> Tensors:  # noqa: ARG002
+    def learn(self, party: Party) -> Tensors:
         """The client: what it finds out about itself and keeps."""
         return {}
 
-    def testify(self, learnt: Tensors, party: Party, source: Source) -> Tensors:  # noqa: ARG002
+    def testify(self, learnt: Tensors, party: Party, source: Source) -> Tensors:
         """The client: what the server needs to know about these inputs."""
         return {}
 
-    def reply(self, inputs: int, classes: int) -> Shapes:  # noqa: ARG002
+    def reply(self, inputs: int, classes: int) -> Shapes:
         """Names and shapes of the testimony."""
         return {}
 

@@ -68,7 +68,7 @@ class ByCertainty(Weighting):
         features = _features(learnt[EXTRACTOR], party, source) * learnt[SCALE]
         return {SCORES: ((features @ learnt[DIRECTION]).sigmoid() + FLOOR).float()}
 
-    def reply(self, inputs: int, classes: int) -> Shapes:  # noqa: ARG002
+    def reply(self, inputs: int, classes: int) -> Shapes:
         return {SCORES: (inputs,)}
 
     def weights(self, updates: Sequence[Update]) -> list[Tensor]:

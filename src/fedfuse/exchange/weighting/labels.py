@@ -21,10 +21,10 @@ class ByLabels(Weighting):
 
     kind: Literal["labels"] = "labels"
 
-    def testify(self, learnt: Tensors, party: Party, source: Source) -> Tensors:  # noqa: ARG002
+    def testify(self, learnt: Tensors, party: Party, source: Source) -> Tensors:
         return {COUNTS: party.examples.label_counts(party.bank.classes)}
 
-    def reply(self, inputs: int, classes: int) -> Shapes:  # noqa: ARG002
+    def reply(self, inputs: int, classes: int) -> Shapes:
         return {COUNTS: (classes,)}
 
     def weights(self, updates: Sequence[Update]) -> list[Tensor]:

@@ -65,7 +65,7 @@ class ByReconstruction(Weighting):
         batches = slices(len(source), PREDICTION_BATCH)
         return {ERRORS: torch.cat([self._errors(ready, source, where) for where in batches])}
 
-    def reply(self, inputs: int, classes: int) -> Shapes:  # noqa: ARG002
+    def reply(self, inputs: int, classes: int) -> Shapes:
         return {ERRORS: (inputs,)}
 
     def weights(self, updates: Sequence[Update]) -> list[Tensor]:

@@ -2,8 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import Field
-
+from fedfuse.core.choice import OneOf
 from fedfuse.fusion.sources.base import FiniteSource, SourceSettings, Surroundings
 from fedfuse.fusion.sources.folder import UnlabelledFiles
 from fedfuse.fusion.sources.generator import FrozenGenerator
@@ -12,8 +11,7 @@ from fedfuse.fusion.sources.noise import GaussianNoise, UniformNoise
 from fedfuse.fusion.sources.other_dataset import OtherDataset, PublicData
 
 AnySource = Annotated[
-    HeldOut | OtherDataset | UnlabelledFiles | FrozenGenerator | UniformNoise | GaussianNoise,
-    Field(discriminator="kind"),
+    SourceSettings, OneOf(HeldOut, OtherDataset, UnlabelledFiles, FrozenGenerator, UniformNoise, GaussianNoise)
 ]
 
 __all__ = [

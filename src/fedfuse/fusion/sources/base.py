@@ -45,6 +45,8 @@ class Surroundings:
 class SourceSettings(Part):
     """The base of all sources."""
 
+    kind: str
+
     @property
     def is_fresh(self) -> bool:
         """Whether every step of a distillation has inputs of its own."""

@@ -47,6 +47,10 @@ class FrozenGenerator(SourceSettings):
             raise ValueError("name one generator: either file or callable")
         return self
 
+    @property
+    def own_code(self) -> tuple[str, ...]:
+        return (*super().own_code, *((self.callable,) if self.callable is not None else ()))
+
     def open(self, surroundings: Surroundings) -> Source:
         refuse_texts(self.kind, surroundings)
         function = self._function()

@@ -20,7 +20,6 @@ from fedfuse.runtime.source import Source
 class Noise(SourceSettings):
     """What both kinds have in common."""
 
-    kind: str
     size: int = Field(5000, ge=2, description="number of noise inputs")
     fresh: bool = Field(
         False,

@@ -1,0 +1,84 @@
+"""Parts from outside the package: named by their address, and known by the source behind it.
+
+A run's identity must change when such a part's code does. So it holds a hash of the module that defines the part, and
+of the modules beside it that it imports: of a package all its files, of a single file those in the same folder.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from fedfuse.core.errors import ConfigError
+from fedfuse.core.imports import import_object
+
+PACKAGE = __name__.partition(".")[0]
+
+
+def address_of(part: type) -> str:
+    """``package.module:Class``, by which another process or a later run finds it again."""
+    return f"{part.__module__}:{part.__qualname__}"
+
+
+def is_ours(part: type) -> bool:
+    """Whether a class belongs to this package, so that its version says what it does."""
+    return part.__module__.partition(".")[0] == PACKAGE
+
+
+def source_sha256(address: str) -> str:
+    """A hash of the source behind an address."""
+    found = import_object(address, address)
+    module_name = address.partition(":")[0]
+    file = getattr(sys.modules[module_name], "__file__", None)
+    if file is None:
+        return hashlib.sha256(_source_of(found, address).encode()).hexdigest()
+    digest = hashlib.sha256()
+    for path in _files(Path(file), module_name):
+        digest.update(f"{path.name}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _source_of(found: Any, address: str) -> str:
+    """Of something that was typed into a notebook or an interpreter."""
+    try:
+        return inspect.getsource(found)
+    except (OSError, TypeError):
+        raise ConfigError(
+            f"{address} has no source that could be recognised again; put it into a file and name it from there"
+        ) from None
+
+
+def _files(file: Path, module_name: str) -> list[Path]:
+    """The module's own file, and those of its folder or package that belong to it."""
+    depth = module_name.count(".") + (file.name == "__init__.py")
+    if depth:
+        return sorted(file.parents[depth - 1].rglob("*.py"))
+    return sorted(_beside(file, set()))
+
+
+def _beside(file: Path, seen: set[Path]) -> set[Path]:
+    """A single file, and the files and packages beside it that it imports."""
+    if file in seen:
+        return seen
+    seen.add(file)
+    for name in _imported(file):
+        neighbour = file.parent / f"{name}.py"
+        if neighbour.exists():
+            _beside(neighbour, seen)
+        elif (file.parent / name / "__init__.py").exists():
+            seen.update((file.parent / name).rglob("*.py"))
+    return seen
+
+
+def _imported(file: Path) -> Iterator[str]:
+    """The top-level names that a file imports."""
+    for node in ast.walk(ast.parse(file.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            yield node.module.partition(".")[0]

@@ -1,0 +1,20 @@
+"""What an engine's section of an experiment file is: settings that open an engine for one run."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from fedfuse.core.part import Part
+from fedfuse.federation import Engine
+from fedfuse.federation.events import EventLog
+from fedfuse.local import Clients
+
+
+class EngineSettings(Part):
+    """Where clients run. It changes no bit of the result, and so is no part of a run's identity."""
+
+    kind: str
+
+    @abstractmethod
+    def open(self, clients: Clients, log: EventLog) -> Engine:
+        """An engine that can play these clients; it is closed when the run ends."""
