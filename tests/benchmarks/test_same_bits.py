@@ -38,6 +38,7 @@ ELSEWHERE = {
     "UnlabelledFiles.input_column": "the same",
     "FrozenGenerator.file": "needs a trained generator's file",
     "TextSettings.lower": "the same",
+    "MethodSettings.label": "what tables call a method",
 }
 """What no case has, and why."""
 
