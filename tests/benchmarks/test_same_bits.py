@@ -15,8 +15,8 @@ from benchmarks.same_bits.record import main as record
 from pydantic import BaseModel
 from safetensors.torch import load_file, save_file
 
-from fedfuse.config import ExperimentConfig, validate
 from fedfuse.core.choice import OneOf
+from fedfuse.experiment.config import ExperimentConfig, validate
 from fedfuse.methods import METHODS
 from tests.helpers import tiny_config
 

@@ -9,7 +9,7 @@ import pytest
 
 import fedfuse
 from fedfuse.core.errors import ConfigError, DataError
-from fedfuse.experiment import Experiment
+from fedfuse.experiment.run import Experiment
 from tests.helpers import tiny_config
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
