@@ -22,18 +22,21 @@ from fedfuse.data.dataset import Normalisation
 from fedfuse.engines import LocalEngine
 from fedfuse.experiment.config import ExperimentConfig, validate
 from fedfuse.federation import Engine, EvaluationSettings, Federation, FederationSettings, Recipe
+from fedfuse.federation.client import Clients
 from fedfuse.federation.events import EventLog
 from fedfuse.methods import METHODS
 from fedfuse.models import Architecture, Classifier, Mlp
 from fedfuse.models.classifier import LayeredClassifier
-from fedfuse.parts.context import ServerView
+from fedfuse.parts.context import ClientContext, ServerView
 from fedfuse.parts.fuse import NoFusion
-from fedfuse.parts.local import Clients, Plain, TrainingSettings
+from fedfuse.parts.local import Plain
 from fedfuse.parts.merge import Mean
+from fedfuse.parts.scores import Uniform
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.compute import Compute
 from fedfuse.runtime.evaluate import Evaluator
 from fedfuse.runtime.source import Source
+from fedfuse.runtime.training import TrainingSettings
 
 FEATURES, CLASSES = 4, 3
 CPU = Compute(torch.device("cpu"), threads=1, channels_last=False)
@@ -87,6 +90,37 @@ def make_update(
     return Update(number, client, prototype, weights, examples, **more)
 
 
+def make_client(
+    task: Task,
+    model: Classifier,
+    examples: Examples,
+    training: TrainingSettings | None = None,
+    learning_rate: float = 0.1,
+    state: Tensors | None = None,
+    bank: ModelBank | None = None,
+    key: Key | None = None,
+    source: Source | None = None,
+    transform: Transform | None = None,
+) -> ClientContext:
+    """A client at work, as the part at hand sees it: all extras of the task are that part's."""
+    return ClientContext(
+        task=task,
+        model=model,
+        start=task.weights,
+        examples=examples,
+        transform=transform or AS_IT_IS,
+        training=training or TrainingSettings(),
+        learning_rate=learning_rate,
+        bank=bank or make_bank(),
+        source=source,
+        test_inputs=None,
+        received=task.extras,
+        state=state or {},
+        key=key or Key(3),
+        common=Key(0),
+    )
+
+
 def make_view(bank: ModelBank, weights: Mapping[str, Weights] | None = None, **more: Any) -> ServerView:
     defaults = {
         "round": 1,
@@ -97,6 +131,7 @@ def make_view(bank: ModelBank, weights: Mapping[str, Weights] | None = None, **m
         "visits": dict.fromkeys(range(10), 0),
         "validation": None,
         "source": None,
+        "scores": Uniform(),
     }
     return ServerView(bank=bank, weights=weights or {}, **{**defaults, **more})
 
@@ -155,9 +190,7 @@ def make_federation(
     test, validating = make_examples(30, seed=1000), make_evaluator(make_examples(validation, seed=1001))
     by_batch = settings.get("batch_norm") == "batch"
     test_inputs = Source("test", test.inputs, AS_IT_IS, CPU)
-    clients_here = Clients(
-        datasets, AS_IT_IS, bank, recipe.local, recipe.exchange, public, test_inputs, training, 10, key
-    )
+    clients_here = Clients(datasets, AS_IT_IS, bank, recipe, public, test_inputs, training, 10, key)
     engine: Any = LocalEngine(clients_here)
     return Federation(
         recipe=recipe,

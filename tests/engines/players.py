@@ -13,10 +13,10 @@ from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.core.randomness import Key
 from fedfuse.experiment.assembly import build
 from fedfuse.federation import Engine, Federation, Snapshot
+from fedfuse.federation.client import Clients
 from fedfuse.federation.events import EventLog
 from fedfuse.federation.state import ClientStates
 from fedfuse.methods import METHODS
-from fedfuse.parts.local import Clients
 from fedfuse.runtime.pool import Pool
 from tests.helpers import played, tiny_config, without_seconds
 

@@ -112,7 +112,7 @@ def stop_and_resume(straight, out, method, kind, count):
 
 @pytest.mark.parametrize("method", list(METHODS))
 def test_stopped_again_and_again(straight, out, method):
-    lonely = METHODS[method].recipe.exchange.pools_data  # one client in a round, so fewer moments
+    lonely = METHODS[method].recipe.pooled  # one client in a round, so fewer moments
     for count in (2, 1, 2) if lonely else (2, 5, 1, 4):
         with pytest.raises(KeyboardInterrupt):
             experiment(method).run(out, resume=True, listeners=(StopAt("client_finished", count),))

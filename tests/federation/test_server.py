@@ -263,7 +263,7 @@ class TestLedger:
     def test_events_and_rounds_count_the_same(self):
         for name in ("centralised", "fedavg", "feded-w0", "scaffold"):
             heard, recipe = Recorder(), METHODS[name].recipe
-            parties = 1 if recipe.exchange.pools_data else 4
+            parties = 1 if recipe.pooled else 4
             federation = make_federation(recipe=recipe, source=20, listener=heard, clients=parties)
             history = played(federation, 2).server.history
             for record in history:
@@ -389,8 +389,8 @@ class Remembering(Objective):
 
     kind: Literal["remembering"] = "remembering"
 
-    def begin(self, visit):
-        return _RememberingHooks(visit)
+    def begin(self, client):
+        return _RememberingHooks(client)
 
     def broadcast(self, view, chosen):
         sent = view.memory.get("total", torch.zeros(()))
@@ -406,9 +406,9 @@ class Remembering(Objective):
 
 
 class _RememberingHooks(Hooks):
-    def __init__(self, visit):
-        self.model, self.sent = visit.model, visit.task.extras["sent"]
-        self.visits = visit.state.get("visits", torch.zeros(())) + 1
+    def __init__(self, client):
+        self.model, self.sent = client.model, client.task.extras["sent"]
+        self.visits = client.state.get("visits", torch.zeros(())) + 1
 
     def on_step_end(self):
         with torch.no_grad():

@@ -32,7 +32,7 @@ def grid_for(config: ExperimentConfig, folder: Path, **node_config: Any) -> InPr
     """One node per client, all reading the same experiment file, with states below ``folder``."""
     file = folder / "experiment.yaml"
     file.write_text(config.to_yaml())
-    clients = len(config.models) if config.recipe.exchange.pools_data else config.partition.clients
+    clients = len(config.models) if config.recipe.pooled else config.partition.clients
     return grid_of(client_app(file), clients, state=str(folder / "nodes"), **node_config)
 
 

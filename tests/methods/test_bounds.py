@@ -63,7 +63,7 @@ class TestLocalOnly:
             state = {}
             for number in (1, 2, 3):
                 _, state = clients.work(Task(number, client, "mlp", start), state)
-            assert torch.equal(after.clients[client]["exchange/model"], state["exchange/model"])
+            assert torch.equal(after.clients[client]["protocol/model"], state["protocol/model"])
 
     def test_nothing_but_the_start_travels(self):
         federation = make_federation(recipe=METHODS["local-only"].recipe)
@@ -93,7 +93,7 @@ class TestLocalOnly:
             for prototype in TWO_BANK:
                 own = [c for c in snapshot.clients if prototypes[c] == prototype]
                 layout = federation.bank.layout(prototype)
-                models = [Weights(snapshot.clients[c]["exchange/model"], layout) for c in own]
+                models = [Weights(snapshot.clients[c]["protocol/model"], layout) for c in own]
                 scores = [federation.test.score(federation.bank.lend(prototype, model)) for model in models]
                 values = record.prototypes[prototype]
                 if not own:

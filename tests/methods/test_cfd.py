@@ -33,9 +33,9 @@ def test_what_comes_down_is_the_students_quantised_answers():
 def test_copies_have_not_seen_any_clients_examples():
     """So they are the same everywhere in round 1, where there is nothing to digest yet."""
     federation = federation_of()
-    copies = [state["exchange/model"] for state in played(federation, 1).clients.values()]
+    copies = [state["protocol/model"] for state in played(federation, 1).clients.values()]
     assert all(torch.equal(copy, federation.start().server.weights["mlp"].flat) for copy in copies)
-    later = [state["exchange/model"] for state in played(federation, 2).clients.values()]
+    later = [state["protocol/model"] for state in played(federation, 2).clients.values()]
     assert not torch.equal(later[0], copies[0])
 
 

@@ -18,9 +18,9 @@ def federation_of(**changes):
 def test_both_at_every_step():
     with_it, alone = federation_of(), federation_of(digest=None)
     one, other = played(with_it, 1), played(alone, 1)
-    assert torch.equal(one.clients[0]["exchange/model"], other.clients[0]["exchange/model"])  # the warm-up
+    assert torch.equal(one.clients[0]["protocol/model"], other.clients[0]["protocol/model"])  # the warm-up
     assert not torch.equal(
-        played(with_it, 1, one).clients[0]["exchange/model"], played(alone, 1, other).clients[0]["exchange/model"]
+        played(with_it, 1, one).clients[0]["protocol/model"], played(alone, 1, other).clients[0]["protocol/model"]
     )
 
 

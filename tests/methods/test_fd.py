@@ -21,14 +21,14 @@ def test_bytes_are_those_of_the_paper():
 def test_without_its_term_clients_learn_alone():
     models = {}
     for name, local in (("fd", METHODS["fd"].recipe.local), ("alone", METHODS["local-only"].recipe.local)):
-        recipe = make_recipe(exchange=METHODS["fd"].recipe.exchange, start=METHODS["fd"].recipe.start, local=local)
+        recipe = make_recipe(protocol=METHODS["fd"].recipe.protocol, start=METHODS["fd"].recipe.start, local=local)
         models[name] = played(make_federation(recipe=recipe), 2).clients
     off = METHODS["fd"].recipe.local.model_copy(update={"coefficient": 0.0})
-    recipe = make_recipe(exchange=METHODS["fd"].recipe.exchange, start=METHODS["fd"].recipe.start, local=off)
+    recipe = make_recipe(protocol=METHODS["fd"].recipe.protocol, start=METHODS["fd"].recipe.start, local=off)
     without = played(make_federation(recipe=recipe), 2).clients
     for client in range(4):
-        assert torch.equal(without[client]["exchange/model"], models["alone"][client]["exchange/model"])
-        assert not torch.equal(models["fd"][client]["exchange/model"], models["alone"][client]["exchange/model"])
+        assert torch.equal(without[client]["protocol/model"], models["alone"][client]["protocol/model"])
+        assert not torch.equal(models["fd"][client]["protocol/model"], models["alone"][client]["protocol/model"])
 
 
 def test_targets_are_the_others_mean_logits_of_the_round_before(monkeypatch):

@@ -10,7 +10,7 @@ import torch
 from fedfuse.core.errors import ConfigError
 from fedfuse.experiment.config import validate
 from fedfuse.federation import Recipe
-from fedfuse.parts.fuse import Ensemble, Teacher
+from fedfuse.parts.teachers import Ensemble, Teacher
 from tests.helpers import make_bank, make_federation, make_source, make_weights, played, tiny_method
 
 INPUTS, NEGATIVES = 40, 8
@@ -68,7 +68,7 @@ def test_sorted_public_inputs_lose_no_class():
     federation = federation_of()
     labels = torch.arange(INPUTS) // (INPUTS // 5)
     source = dataclasses.replace(federation.source, labels=labels)
-    distilled = federation.recipe.exchange.public(source, federation.key, 1).labels.bincount(minlength=5)
+    distilled = federation.recipe.protocol.public(source, federation.key, 1).labels.bincount(minlength=5)
     assert distilled.sum() == INPUTS - NEGATIVES
     assert distilled.min() > 0
     assert (INPUTS // 5 - distilled).max() < NEGATIVES, "nor are they all of one class"

@@ -12,9 +12,10 @@ import yaml
 from fedfuse.core.randomness import Key
 from fedfuse.experiment.run import Experiment
 from fedfuse.methods import METHODS
-from fedfuse.parts.fuse import EnsembleDistillation, GaussianTeachers
+from fedfuse.parts.fuse import EnsembleDistillation
 from fedfuse.parts.fuse.distiller import Distiller
-from fedfuse.parts.local import TrainingSettings
+from fedfuse.parts.teachers import GaussianTeachers
+from fedfuse.runtime.training import TrainingSettings
 from tests.helpers import (
     files_of,
     make_bank,

@@ -45,9 +45,9 @@ def test_clients_go_on_with_their_own_models():
     federation = make_federation(recipe=recipe, source=INPUTS, rounds=2)
     first, second = played(federation, 1), played(federation, 2)
     for client in range(4):
-        models = [snapshot.clients[client]["exchange/model"] for snapshot in (first, second)]
+        models = [snapshot.clients[client]["protocol/model"] for snapshot in (first, second)]
         assert not torch.equal(*models)
-    assert len({tuple(s["exchange/model"].tolist()) for s in second.clients.values()}) == 4
+    assert len({tuple(s["protocol/model"].tolist()) for s in second.clients.values()}) == 4
 
 
 def test_a_student_of_another_architecture_that_no_client_runs(tmp_path, without_pictures):  # noqa: ARG001

@@ -49,7 +49,7 @@ def test_layer_by_layer_without_training_recovers_a_permuted_network_exactly():
                 same = [bank.lend("mlp", w)(inputs) for w in (own, original)]
             torch.testing.assert_close(*same, rtol=1e-4, atol=1e-5)
             layer = {name: own[name] for name in (link.weight, link.bias)}
-            states[client] = {f"exchange/layer/{name}": tensor for name, tensor in own.items()}
+            states[client] = {f"protocol/{name}": tensor for name, tensor in own.items()}
             updates.append(make_update(_only(layer), client=client, number=stage + 1))
         merged = merge.merge(view, "mlp", updates)
         memory = merged.memory
@@ -92,7 +92,7 @@ def test_the_model_changes_at_the_end_of_a_cycle_and_matched_layers_are_held():
     assert changed == [False, False, True] * 2
     first = snapshots[1].server.memory["merge/mlp"]["joined/layers.1.weight"]
     for state in snapshots[2].clients.values():
-        assert torch.equal(state["exchange/layer/layers.1.weight"], first)
+        assert torch.equal(state["protocol/layers.1.weight"], first)
     assert torch.equal(weights[3]["layers.1.weight"], first)
     assert snapshots[3].clients == {}
 

@@ -23,8 +23,8 @@ def federation_of():
 def test_the_consensus_is_the_mean_of_the_logits_on_the_rounds_inputs():
     federation = federation_of()
     after = played(federation, 1)
-    public = federation.recipe.exchange.public(federation.source, federation.key, 1)
-    models = [Weights(s["exchange/model"], federation.bank.layout("mlp")) for s in after.clients.values()]
+    public = federation.recipe.protocol.public(federation.source, federation.key, 1)
+    models = [Weights(s["protocol/model"], federation.bank.layout("mlp")) for s in after.clients.values()]
     with torch.no_grad():
         logits = [federation.bank.lend("mlp", w).eval()(public.inputs(public.all_indices())) for w in models]
     torch.testing.assert_close(after.server.memory["exchange"]["consensus"], torch.stack(logits).mean(0))
@@ -37,11 +37,11 @@ def test_a_second_round_digests_then_revisits():
     second = played(federation, 1, first)
     client, training = 2, federation.engine.clients.training
     key = federation.key.child("round", 2, "client", client)
-    digest = federation.recipe.exchange.digest
-    public = federation.recipe.exchange.public(federation.source, federation.key, 1)
+    digest = federation.recipe.protocol.digest
+    public = federation.recipe.protocol.public(federation.source, federation.key, 1)
     consensus = first.server.memory["exchange"]["consensus"]
     model = federation.bank.lend(
-        "mlp", Weights(first.clients[client]["exchange/model"], federation.bank.layout("mlp")), role="by hand"
+        "mlp", Weights(first.clients[client]["protocol/model"], federation.bank.layout("mlp")), role="by hand"
     )
     model.train()
     adam = torch.optim.Adam(model.parameters(), lr=1e-3)
@@ -56,7 +56,7 @@ def test_a_second_round_digests_then_revisits():
         sgd.zero_grad()
         F.cross_entropy(model(examples.inputs[where]), examples.labels[where]).backward()
         sgd.step()
-    torch.testing.assert_close(Weights.of(model).flat, second.clients[client]["exchange/model"], rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(Weights.of(model).flat, second.clients[client]["protocol/model"], rtol=1e-5, atol=1e-6)
 
 
 def test_the_start_has_learnt_the_public_labels_and_the_server_learns_no_more():

@@ -74,7 +74,7 @@ def test_bytes(name):
     parts["local"].pop("needs_projection_head", None)
     recipe = Recipe.model_validate(parts)
     bank = make_bank(net=TinyNorm(width=WIDTH))
-    parties = 1 if recipe.exchange.pools_data else CLIENTS
+    parties = 1 if recipe.pooled else CLIENTS
     federation = make_federation(bank=bank, recipe=recipe, source=N, validation=10, clients=parties, labelled=True)
     assert bank.layout("net").parameter_count == P
     history = played(federation, 3).server.history

@@ -136,7 +136,7 @@ def _server(config: ExperimentConfig) -> Quantities:
     found: Quantities = {"screen": screen or None}
     if merge["kind"] == "momentum":
         found["server momentum"] = f"{merge['beta']:g} {merge['form']} from round {merge['warm_up'] + 1}"
-    weighting = getattr(recipe.exchange, "weighting", None)
+    weighting = getattr(recipe.protocol, "weighting", None)
     if weighting is not None:
         found["teachers weighed by"] = weighting.model_dump()
     if fuse["kind"] != "none":

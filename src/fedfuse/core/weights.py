@@ -178,6 +178,12 @@ def mean(weights: Sequence[Weights], coefficients: Sequence[float]) -> Weights:
     return Weights(result.to(weights[0].flat.dtype), weights[0].layout)
 
 
+def as_parameters(flat: Tensor, parameters: Sequence[Tensor]) -> list[Tensor]:
+    """A flat vector as one tensor for each parameter of a model, on the parameters' device."""
+    pieces = flat.split([p.numel() for p in parameters])
+    return [piece.view(p.shape).to(p.device) for piece, p in zip(pieces, parameters, strict=True)]
+
+
 def _floating_buffers(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
     return ((name, b) for name, b in model.named_buffers() if b.is_floating_point())
 

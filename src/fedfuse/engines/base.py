@@ -6,8 +6,8 @@ from abc import abstractmethod
 
 from fedfuse.core.part import Part
 from fedfuse.federation import Engine
+from fedfuse.federation.client import Clients
 from fedfuse.federation.events import EventLog
-from fedfuse.parts.local import Clients
 
 
 class EngineSettings(Part):

@@ -9,8 +9,8 @@ from pydantic import Field
 from fedfuse.core.errors import ConfigError
 from fedfuse.engines.base import EngineSettings
 from fedfuse.federation import Engine
+from fedfuse.federation.client import Clients
 from fedfuse.federation.events import EventLog
-from fedfuse.parts.local import Clients
 
 
 class FlowerEngineSettings(EngineSettings):

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 from fedfuse.core.errors import FedfuseError
 from fedfuse.core.messages import Task, Tensors, Update
+from fedfuse.federation.client import Clients
 from fedfuse.federation.events import EventLog
-from fedfuse.parts.local import Clients
 from fedfuse.runtime.pool import Item, Pool, Progress, Result
 
 ATTEMPTS = 3

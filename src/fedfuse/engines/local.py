@@ -11,9 +11,9 @@ from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.engines.base import EngineSettings
 from fedfuse.engines.workers import WorkersEngine
 from fedfuse.federation import Engine
+from fedfuse.federation.client import Clients
 from fedfuse.federation.events import EventLog
 from fedfuse.federation.state import ClientStates
-from fedfuse.parts.local import Clients
 
 
 class LocalEngineSettings(EngineSettings):

@@ -26,7 +26,7 @@ from torch import Tensor
 from fedfuse.core.errors import FedfuseError
 from fedfuse.engines.jobs import Job
 from fedfuse.engines.packing import Bytes, Packed, SharedTensors, as_bytes, pack, unpack
-from fedfuse.parts.local import Clients
+from fedfuse.federation.client import Clients
 from fedfuse.runtime.pool import Progress, silence
 
 COMMON, READY = b"", b"ready"

@@ -18,9 +18,9 @@ from fedfuse.engines.jobs import ATTEMPTS, Job, Training, WorkerPool, exhausted
 from fedfuse.engines.packing import SharedTensors, tensors_in
 from fedfuse.engines.worker import LostError, Worker
 from fedfuse.federation import Engine
+from fedfuse.federation.client import Clients
 from fedfuse.federation.events import EventLog
 from fedfuse.federation.state import ClientStates
-from fedfuse.parts.local import Clients
 from fedfuse.runtime.pool import Pool
 
 

@@ -16,12 +16,13 @@ from fedfuse.data import ClientDatasets, Dataset, Indices, PartitionReport, Spli
 from fedfuse.data.pretrained_tokens import check_encoder
 from fedfuse.data.tokens import TextSettings
 from fedfuse.experiment.config import ExperimentConfig
-from fedfuse.federation import Engine, Federation
+from fedfuse.federation import Engine, Federation, FederationSettings, Recipe
+from fedfuse.federation.client import Clients
 from fedfuse.federation.events import EventLog
-from fedfuse.federation.sampling import clients_per_round, prototype_of
+from fedfuse.federation.sampling import clients_per_round, pooled, prototype_of
 from fedfuse.parts.base import CheckContext
-from fedfuse.parts.fuse import Surroundings
-from fedfuse.parts.local import Clients
+from fedfuse.parts.protocol.base import PREDICTIONS, WEIGHTS
+from fedfuse.parts.sources import Surroundings
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.compute import Compute
 from fedfuse.runtime.evaluate import Evaluator
@@ -111,19 +112,19 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None,
         splits.test,
     )
     source = _source(config, surroundings)
-    inputs = None if source is None else len(config.recipe.exchange.public(source, key, 1))
+    inputs = None if source is None else _inputs_per_round(config.recipe, source, key)
     context = CheckContext(bank, config.training.optimizer, has_validation=len(splits.validation) > 0, inputs=inputs)
     for part in config.recipe.parts:
         part.check(context)
-    _check_students(config, len(assignment))
-    parties = _parties(config, assignment)
+    _check_upload(config.recipe, bank, inputs)
+    parties, settings = _parties(config, assignment)
+    _check_students(config, settings, len(parties))
     clients_per_round(config.federation, len(assignment))
     clients = Clients(
         datasets=ClientDatasets(splits.train, parties),
         transform=transform,
         bank=bank,
-        objective=config.recipe.local,
-        exchange=config.recipe.exchange,
+        recipe=config.recipe,
         source=source,
         test_inputs=Source("test", splits.test.inputs, transform, compute),
         training=config.training,
@@ -137,7 +138,7 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None,
 
     federation = Federation(
         recipe=config.recipe,
-        settings=config.federation,
+        settings=settings,
         evaluation=config.evaluation,
         clients=len(parties),
         bank=bank,
@@ -147,6 +148,7 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None,
         source=source,
         key=key,
         log=log,
+        has_wire=not config.recipe.pooled,
     )
     return Built(config, dataset, splits, partition, compute, source, clients, federation)
 
@@ -158,17 +160,30 @@ def _check_tokens(config: ExperimentConfig) -> None:
             check_encoder(config.data.text or TextSettings(), architecture.taught_on, f"models.{name}")
 
 
-def _parties(config: ExperimentConfig, assignment: Sequence[Indices]) -> Sequence[Indices]:
+def _inputs_per_round(recipe: Recipe, source: Source, key: Key) -> int:
+    return len(recipe.protocol.public(recipe.scores.inputs(source, key), key, 1))
+
+
+def _check_upload(recipe: Recipe, bank: ModelBank, inputs: int | None) -> None:
+    """Every link finds what it works on."""
+    for prototype in bank.prototypes if recipe.upload else ():
+        weights = {WEIGHTS: (bank.layout(prototype).size,)}
+        sent = {PREDICTIONS: (inputs or 0, bank.classes)} if recipe.protocol.carries == "predictions" else weights
+        recipe.chain.specs(sent, prototype, bank)
+
+
+def _parties(config: ExperimentConfig, assignment: Sequence[Indices]) -> tuple[Sequence[Indices], FederationSettings]:
     """Who trains on which examples: every client on its own, or one party per model on everybody's."""
-    if not config.recipe.exchange.pools_data:
-        return assignment
+    if not config.recipe.pooled:
+        return assignment, config.federation
     everything = np.sort(np.concatenate(assignment))
-    return [everything for name in config.models if config.federation.shares.get(name, 1)]
+    settings = pooled(config.federation, tuple(config.models))
+    return [everything for _ in settings.assigned], settings
 
 
-def _check_students(config: ExperimentConfig, clients: int) -> None:
+def _check_students(config: ExperimentConfig, settings: FederationSettings, clients: int) -> None:
     """A model that nobody trains would stay as it was initialised."""
-    run = prototype_of(tuple(config.models), config.federation, clients)
+    run = prototype_of(tuple(config.models), settings, clients)
     for name in config.models:
         if name not in run and not config.recipe.fuse.trains_without_clients(name):
             raise ConfigError(

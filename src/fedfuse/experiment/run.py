@@ -26,7 +26,7 @@ from fedfuse.federation.state import all_reached
 from fedfuse.federation.summary import summarise
 from fedfuse.models import Classifier
 from fedfuse.models.saved import load_model, save_model
-from fedfuse.parts.protocol.kept import MODEL
+from fedfuse.parts.protocol.nothing import KEPT_MODEL
 from fedfuse.report import draw_run
 from fedfuse.runtime.warm_up import warm_up
 
@@ -215,7 +215,7 @@ class _Run:
         finals = {folder.final_weights(name): (name, weights) for name, weights in snapshot.server.weights.items()}
         if not self.config.recipe.has_server_model:
             names = federation.prototype_of()
-            kept = {client: state[MODEL] for client, state in snapshot.clients.items() if MODEL in state}
+            kept = {client: state[KEPT_MODEL] for client, state in snapshot.clients.items() if KEPT_MODEL in state}
             finals = {
                 folder.final_client(client): (names[client], Weights(flat, bank.layout(names[client])))
                 for client, flat in kept.items()

@@ -1,5 +1,6 @@
 """The round: sampling, the server's steps, state, checkpoints, events."""
 
+from fedfuse.federation.client import Clients
 from fedfuse.federation.engine import Engine
 from fedfuse.federation.recipe import Recipe
 from fedfuse.federation.server import Federation
@@ -7,6 +8,7 @@ from fedfuse.federation.settings import EvaluationSettings, FederationSettings
 from fedfuse.federation.state import RoundRecord, ServerState, Snapshot
 
 __all__ = [
+    "Clients",
     "Engine",
     "EvaluationSettings",
     "Federation",

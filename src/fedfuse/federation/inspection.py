@@ -8,7 +8,7 @@ import torch
 
 from fedfuse.core.messages import Task, Update
 from fedfuse.core.weights import Layout
-from fedfuse.parts.protocol.base import Shapes
+from fedfuse.parts.base import Shapes
 
 MOST_EXAMPLES = 10**12
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from fedfuse.core.messages import TEST_OUTPUTS, Update
 from fedfuse.core.plain_json import finite
 from fedfuse.core.weights import Weights
+from fedfuse.federation.predictions import combined_on_test
 from fedfuse.federation.recipe import Recipe
 from fedfuse.federation.settings import EvaluationSettings, FederationSettings
 from fedfuse.federation.state import PrototypeRecord
@@ -40,7 +41,7 @@ class RoundEvaluation:
         """What tasks ask for, so that clients' own models can be measured."""
         wanted = self.evaluation.clients
         if wanted is None:
-            wanted = self.recipe.exchange.carries in ("predictions", "nothing")
+            wanted = self.recipe.protocol.carries in ("predictions", "nothing")
         return (TEST_OUTPUTS,) if wanted and self.is_due else ()
 
     def prototype(
@@ -72,8 +73,9 @@ class RoundEvaluation:
         if ensemble:
             return self.test.score_logits(ensemble).accuracy
         examined = [update for update in teachers if update.test_outputs]
-        answers = self.recipe.exchange.combine_exams(examined) if examined else None
-        return self.test.score_table(answers.log_probabilities).accuracy if answers else None
+        if self.recipe.protocol.carries != "predictions" or not examined:
+            return None
+        return self.test.score_table(combined_on_test(self.recipe, examined).log_probabilities).accuracy
 
     def _score(self, prototype: str, weights: Weights) -> Score:
         return self.test.score(self.bank.lend(prototype, weights))

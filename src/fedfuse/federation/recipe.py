@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Self
 
 from pydantic import Field, model_validator
@@ -11,46 +12,92 @@ from fedfuse.parts.base import MethodPart
 from fedfuse.parts.fuse import AnyFuse, NoFusion
 from fedfuse.parts.local import AnyObjective, Plain
 from fedfuse.parts.merge import AnyMerge, Mean
-from fedfuse.parts.protocol import AnyExchange, FullWeights
+from fedfuse.parts.protocol import AnyProtocol, FullWeights
+from fedfuse.parts.protocol.base import SLOT as PROTOCOL
+from fedfuse.parts.scores import AnyScores, Asking, Uniform
+from fedfuse.parts.scores.base import SLOT as SCORES
 from fedfuse.parts.screen import AnyScreen
 from fedfuse.parts.start import AnyStart, Fresh
+from fedfuse.parts.upload import AnyUpload, Chain
+from fedfuse.parts.upload.base import SLOT as UPLOAD
+
+LOCAL = "local"
+__all__ = ["LOCAL", "PROTOCOL", "SCORES", "UPLOAD", "Recipe"]
 
 
 class Recipe(Settings):
     """The parts of one method. A combination of published methods is a recipe too, not new code."""
 
     start: AnyStart = Field(default_factory=Fresh, description="how the first weights come about")
-    exchange: AnyExchange = Field(default_factory=FullWeights, description="what travels between clients and server")
+    protocol: AnyProtocol = Field(default_factory=FullWeights, description="what travels between clients and server")
+    upload: tuple[AnyUpload, ...] = Field((), description="what becomes of it on the way up, link after link")
+    scores: AnyScores = Field(default_factory=Uniform, description="how much each teacher counts")
     local: AnyObjective = Field(default_factory=Plain, description="how a client trains")
     screen: tuple[AnyScreen, ...] = Field((), description="which updates count, screen after screen")
     merge: AnyMerge = Field(default_factory=Mean, description="weights to weights, inside each prototype")
     fuse: AnyFuse = Field(default_factory=NoFusion, description="predictions to weights, across prototypes")
+    pooled: bool = Field(
+        False, description="one party per model trains on everybody's examples: the centralised bound, no federation"
+    )
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
-        exchange, fuse = self.exchange, self.fuse
-        if fuse.reads == "weights" and exchange.carries != "weights":
-            raise ValueError(f"fuse {fuse.kind} needs clients' weights, but exchange {exchange.kind} keeps them")
-        if fuse.reads == "predictions" and exchange.carries != "predictions":
-            raise ValueError(f"fuse {fuse.kind} reads predictions, but exchange {exchange.kind} sends none")
-        if exchange.needs_student and fuse.reads == "nothing":
-            raise ValueError(f"clients digest what the server's student says, but fuse {fuse.kind} trains none")
-        if fuse.reads_testimony and not exchange.brings_testimony:
-            raise ValueError(f"fuse.weighting testimony needs exchange scored_weights; {exchange.kind} brings none")
-        if exchange.carries != "weights" and (self.screen or self.local.needs_weights):
+        protocol, fuse = self.protocol, self.fuse
+        if fuse.reads == "weights" and protocol.carries != "weights":
+            raise ValueError(f"fuse {fuse.kind} needs clients' weights, but protocol {protocol.kind} keeps them")
+        if fuse.reads == "predictions" and protocol.carries != "predictions":
+            raise ValueError(f"fuse {fuse.kind} reads predictions, but protocol {protocol.kind} sends none")
+        if protocol.needs_student and fuse.reads == "nothing":
+            raise ValueError(f"clients distil what the server's student says, but fuse {fuse.kind} trains none")
+        if protocol.carries != "weights" and (self.screen or self.local.needs_weights):
             part = self.screen[0].kind if self.screen else self.local.kind
-            raise ValueError(f"{part} needs weights that travel, but exchange {self.exchange.kind} keeps them at home")
+            raise ValueError(f"{part} needs weights that travel, but protocol {protocol.kind} keeps them at home")
         if self.merge.changes_widths:
             self._widths_may_change()
-        elif exchange.carries == "layer":
-            raise ValueError(f"exchange {exchange.kind} sends one layer at a time, which only merge matched can join")
+        elif protocol.carries == "layer":
+            raise ValueError(f"protocol {protocol.kind} sends one layer at a time, which only merge matched can join")
+        return self
+
+    @model_validator(mode="after")
+    def _scores_are_read(self) -> Self:
+        scores, sent = self.scores, self.protocol.carries == "predictions"
+        if self.fuse.reads != "weights" and not sent and not isinstance(scores, Uniform):
+            raise ValueError(
+                f"scores {scores.kind} say how much teachers count, but this method asks none; remove them"
+            )
+        if self.fuse.reads == "weights" and not scores.for_models:
+            raise ValueError(
+                f"scores {scores.kind} compare predictions that clients send; fuse {self.fuse.kind} has models"
+            )
+        if sent and not scores.for_predictions:
+            raise ValueError(
+                f"scores {scores.kind} judge clients' models, but protocol {self.protocol.kind} keeps them"
+            )
+        if scores.asks_clients and self.fuse.shows_new_inputs:
+            raise ValueError("clients score the public inputs as they are; set fuse.views to fixed or student")
+        return self
+
+    @model_validator(mode="after")
+    def _upload_has_something_to_pack(self) -> Self:
+        for link in self.upload:
+            if self.protocol.carries == "nothing":
+                raise ValueError(f"upload {link.kind} has nothing to pack: protocol {self.protocol.kind} sends nothing")
+            if link.needs_whole_model and (self.protocol.carries == "layer" or self.merge.changes_widths):
+                raise ValueError(
+                    f"upload {link.kind} works on whole models of fixed widths, which protocol {self.protocol.kind} "
+                    f"with merge {self.merge.kind} does not send"
+                )
+            if link.needs_probabilities and not self.protocol.sends_probabilities:
+                raise ValueError(
+                    f"upload {link.kind} packs probabilities, but protocol {self.protocol.kind} sends none"
+                )
         return self
 
     def _widths_may_change(self) -> None:
-        if not self.exchange.sends_full_weights:
+        if self.protocol.carries not in ("weights", "layer"):
             raise ValueError(
-                f"merge {self.merge.kind} changes the widths of layers, which exchange {self.exchange.kind} takes as "
-                "fixed; use exchange weights"
+                f"merge {self.merge.kind} changes the widths of layers, which protocol {self.protocol.kind} takes as "
+                "fixed; use protocol weights"
             )
         if self.local.remembers_weights:
             raise ValueError(
@@ -66,11 +113,23 @@ class Recipe(Settings):
     @property
     def has_server_model(self) -> bool:
         """Whether the server ends up with models of its own, and not only the clients."""
-        return self.exchange.carries in ("weights", "layer") or self.fuse.reads != "nothing"
+        return self.protocol.carries in ("weights", "layer") or self.fuse.reads != "nothing"
+
+    @cached_property
+    def chain(self) -> Chain:
+        """The links of the upload."""
+        return Chain(self.upload)
+
+    @cached_property
+    def asking(self) -> Asking:
+        """How clients are asked for their scores."""
+        return Asking(self.scores)
 
     @property
     def parts(self) -> tuple[MethodPart, ...]:
-        return (self.start, self.exchange, self.local, *self.screen, self.merge, self.fuse)
+        return (
+            self.start, self.protocol, *self.upload, self.scores, self.local, *self.screen, self.merge, self.fuse
+        )  # fmt: skip
 
     @property
     def needs_source(self) -> bool:

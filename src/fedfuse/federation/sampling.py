@@ -20,6 +20,14 @@ def clients_per_round(settings: FederationSettings, clients: int) -> int:
     return settings.clients_per_round
 
 
+def pooled(settings: FederationSettings, prototypes: Sequence[str]) -> FederationSettings:
+    """One party per model, all of them in every round: what a federation without federation is."""
+    parties = tuple(name for name in prototypes if settings.shares.get(name, 1))
+    return settings.model_copy(
+        update={"participation": 1.0, "clients_per_round": None, "shares": {}, "assigned": parties}
+    )
+
+
 def sample(clients: int, number: int, key: Key) -> list[int]:
     """Draw ``number`` clients without replacement, in ascending order."""
     return sorted(int(c) for c in key.numpy().choice(clients, size=number, replace=False))

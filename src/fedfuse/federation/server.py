@@ -12,7 +12,7 @@ from statistics import fmean
 import torch
 from torch import Tensor
 
-from fedfuse.core.messages import TEST_OUTPUTS, Task, Tensors, Update
+from fedfuse.core.messages import TEST_OUTPUTS, Task, Tensors, Update, of_part, within
 from fedfuse.core.plain_json import finite
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import NOTHING, Weights
@@ -21,18 +21,21 @@ from fedfuse.federation.engine import Engine
 from fedfuse.federation.events import EventLog
 from fedfuse.federation.inspection import ExpectedUpdate, reason_to_refuse
 from fedfuse.federation.measures import RoundEvaluation
-from fedfuse.federation.recipe import Recipe
+from fedfuse.federation.predictions import combined
+from fedfuse.federation.recipe import LOCAL, PROTOCOL, SCORES, UPLOAD, Recipe
 from fedfuse.federation.sampling import clients_per_round, prototype_of, sample
 from fedfuse.federation.settings import EvaluationSettings, FederationSettings
 from fedfuse.federation.state import ClientStates, RoundRecord, ServerState, Snapshot
-from fedfuse.parts.context import ServerView
+from fedfuse.parts.context import CombinedPredictions, ServerView
 from fedfuse.parts.fuse import Fused
 from fedfuse.parts.merge import settle
+from fedfuse.parts.protocol.base import PREDICTIONS, WEIGHTS, Expected
 from fedfuse.parts.screen import Screened
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.evaluate import Evaluator, Score
 from fedfuse.runtime.source import Source
 
+MERGE = "merge"
 VISITS, CLIENT_SCORES = "visits", "client_scores"
 """What the server itself remembers."""
 
@@ -52,6 +55,8 @@ class Federation:
     source: Source | None
     key: Key
     log: EventLog
+    has_wire: bool = True
+    """Whether what the parties send leaves the machine; else it is not counted."""
 
     def start(self) -> Snapshot:
         """The federation before its first round."""
@@ -66,6 +71,7 @@ class Federation:
             bank=self.bank,
             validation=self.validation,
             source=self.source,
+            scores=self.recipe.scores,
             progress=self.log.tick,
         )
         with self.bank.compute.at_work():
@@ -79,15 +85,11 @@ class Federation:
 
     def prototype_of(self) -> list[str]:
         """The prototype that each client runs."""
-        if self.recipe.exchange.pools_data:
-            return [prototype for prototype in self.bank.prototypes if self.settings.shares.get(prototype, 1)]
         return prototype_of(self.bank.prototypes, self.settings, self.clients)
 
     def chosen(self, key: Key) -> list[int]:
         """Who takes part in a round."""
-        pools = self.recipe.exchange.pools_data
-        number = self.clients if pools else clients_per_round(self.settings, self.clients)
-        return sample(self.clients, number, key)
+        return sample(self.clients, clients_per_round(self.settings, self.clients), key)
 
 
 class _Round:
@@ -111,13 +113,12 @@ class _Round:
         updates, states = self.collect(tasks)
         screened = self.screen(updates)
         merged = self.merge(screened.counted)
-        heard = self.heard(screened.teachers)
-        fusing = self.fusing(heard)
+        fusing = self.fusing(screened.teachers)
         fused = self.fuse(fusing, merged, screened.teachers)
         weights = {**self.before.server.weights, **fused.weights}
-        if updates:
-            self.remember("exchange", self.recipe.exchange.after_round(heard, updates))
-        self.remember("local", self.recipe.local.after_round(self.view("local"), screened.counted, weights))
+        self.remember_clients(updates, fusing.predictions)
+        counted = [update.of(LOCAL) for update in screened.counted]
+        self.remember(LOCAL, self.recipe.local.after_round(self.view(LOCAL), counted, weights))
         scores = self.measures.clients(updates)
         everybody = updated(self.own_memory(CLIENT_SCORES, NONE), scores, self.federation.clients)
         own = {VISITS: self.visits_after(updates), **({CLIENT_SCORES: everybody} if len(everybody) else {})}
@@ -141,41 +142,61 @@ class _Round:
             bank=federation.bank,
             validation=federation.validation,
             source=federation.source,
+            scores=self.recipe.scores,
             progress=federation.log.tick,
             pool=federation.engine.pool(self.number),
         )
 
     @cached_property
-    def exchange_view(self) -> ServerView:
-        """What the exchange sees, from the first task to the last update."""
-        return self.view("exchange")
+    def protocol_view(self) -> ServerView:
+        """What the protocol sees, from the first task to the last update: public inputs that scores are about."""
+        view = self.view(PROTOCOL)
+        source = view.source and self.recipe.scores.inputs(view.source, view.common)
+        return replace(view, source=source)
 
     def remember(self, part: str, memory: Tensors) -> None:
         self.memory.pop(part, None)
         if memory:
             self.memory[part] = memory
 
+    def remember_clients(self, updates: Sequence[Update], predictions: CombinedPredictions | None) -> None:
+        """What the protocol and the scores keep of everybody who was heard, counted or not."""
+        if updates:
+            own = [update.of(PROTOCOL) for update in updates]
+            self.remember(PROTOCOL, self.recipe.protocol.after_round(self.protocol_view, own, predictions))
+            self.remember(SCORES, self.recipe.asking.after_round(self.view(SCORES), updates))
+
+    def drawn(self, number: int) -> dict[int, str]:
+        """Who was drawn for a round, this one or an earlier one, and the prototypes they run."""
+        federation, prototypes = self.federation, self.federation.prototype_of()
+        chosen = federation.chosen(federation.key.child("round", number, "sample"))
+        return {client: prototypes[client] for client in chosen}
+
     def tasks(self) -> list[Task]:
-        federation = self.federation
-        exchange, view, prototypes = self.recipe.exchange, self.exchange_view, federation.prototype_of()
-        cohort = exchange.cohort(self.number, federation.bank)
-        drawn = federation.chosen(federation.key.child("round", cohort, "sample"))
-        prototype_of = exchange.invited(view, {client: prototypes[client] for client in drawn})
-        chosen = list(prototype_of)
-        federation.log.emit("round_started", round=self.number, clients=chosen)
-        parts = [exchange.broadcast(view, prototype_of), self.recipe.local.broadcast(self.view("local"), prototype_of)]
-        for prototype in federation.bank.prototypes:
-            own = [client for client, name in prototype_of.items() if name == prototype]
-            parts.append(self.recipe.merge.broadcast(self.view(f"merge/{prototype}"), prototype, own))
-        extras = {c: {name: t for part in parts for name, t in part.get(c, {}).items()} for c in chosen}
-        return [self.task(client, prototype, extras[client]) for client, prototype in prototype_of.items()]
+        chosen = self.recipe.protocol.participants(self.protocol_view, self.drawn)
+        self.federation.log.emit("round_started", round=self.number, clients=list(chosen))
+        extras = self.broadcast(chosen)
+        return [self.task(client, prototype, extras[client]) for client, prototype in chosen.items()]
+
+    def broadcast(self, chosen: Mapping[int, str]) -> dict[int, Tensors]:
+        """What the parts send beside weights, by client, each under the name of its slot."""
+        recipe = self.recipe
+        parts = [
+            (PROTOCOL, recipe.protocol.broadcast(self.protocol_view, chosen)),
+            (SCORES, recipe.asking.broadcast(self.view(SCORES), chosen)),
+            (LOCAL, recipe.local.broadcast(self.view(LOCAL), chosen)),
+        ]
+        for prototype in self.federation.bank.prototypes:
+            own = [client for client, name in chosen.items() if name == prototype]
+            parts.append((MERGE, recipe.merge.broadcast(self.view(f"{MERGE}/{prototype}"), prototype, own)))
+        return {c: {n: t for part, sent in parts for n, t in within(part, sent.get(c, {})).items()} for c in chosen}
 
     def task(self, client: int, prototype: str, extras: Tensors) -> Task:
         """One client's task; without weights for a client that goes on with its own."""
-        exchange, view, weights = self.recipe.exchange, self.exchange_view, NOTHING
-        if exchange.sends_weights(view, client):
-            weights = self.recipe.merge.offer(self.view(f"merge/{prototype}"), prototype, client)
-        asks = exchange.asks(view, client) + self.measures.asks
+        weights = NOTHING
+        if self.recipe.protocol.sends_weights(self.protocol_view, client):
+            weights = self.recipe.merge.offer(self.view(f"{MERGE}/{prototype}"), prototype, client)
+        asks = self.recipe.asking.asks(self.protocol_view, client) + self.measures.asks
         return Task(self.number, client, prototype, weights, extras, asks)
 
     def own_memory(self, name: str, otherwise: Tensor) -> Tensor:
@@ -199,13 +220,13 @@ class _Round:
         log.tick("clients", 0, len(tasks))
         for update, state in self.federation.engine.train(tasks, self.before.clients):
             task = open_tasks.pop(update.client, None)
-            reason = self.reason_to_refuse(update, task) if task else "answers a task that is not open"
-            size = 0 if self.recipe.exchange.pools_data else update.nbytes
+            opened = self.opened(update, task) if task else "answers a task that is not open"
+            size = update.nbytes if self.federation.has_wire else 0
             self.bytes_up += size  # whatever becomes of it, it has travelled
-            if reason:
-                log.emit("update_refused", round=self.number, client=update.client, reason=reason, bytes_up=size)
+            if isinstance(opened, str):
+                log.emit("update_refused", round=self.number, client=update.client, reason=opened, bytes_up=size)
             else:
-                accepted[update.client] = self.recipe.exchange.open(self.exchange_view, update)
+                accepted[update.client] = opened
                 states[update.client] = state
                 log.emit(
                     "client_finished", round=self.number, client=update.client, prototype=update.prototype,
@@ -215,12 +236,40 @@ class _Round:
         kept = {client: state for client, state in states.items() if state}
         return [accepted[client] for client in sorted(accepted)], kept
 
-    def reason_to_refuse(self, update: Update, task: Task) -> str | None:
-        bank, exchange, view = self.federation.bank, self.recipe.exchange, self.exchange_view
-        extras = {**exchange.update_spec(view, task), **self.recipe.local.update_spec(bank, task.prototype)}
-        asked = TEST_OUTPUTS in task.asks
-        tested = exchange.test_outputs(len(self.federation.test), bank.classes) if asked else {}
-        return reason_to_refuse(update, task, ExpectedUpdate(exchange.weights_spec(view, task), extras, tested))
+    def opened(self, update: Update, task: Task) -> Update | str:
+        """The update with all that it stands for, or why it is refused."""
+        protocol, bank = self.recipe.protocol.expects(self.protocol_view, task), self.federation.bank
+        reason = reason_to_refuse(update, task, self.expected(protocol, task))
+        if reason:
+            return reason
+        if self.recipe.upload:
+            try:
+                came = self.recipe.chain.unpack(of_part(UPLOAD, update.extras), protocol.payload, task, bank)
+            except ValueError as error:
+                return str(error)
+            update = with_payload(update, protocol, came)
+        return self.recipe.asking.recalled(self.view(SCORES), update)
+
+    def expected(self, protocol: Expected, task: Task) -> ExpectedUpdate:
+        """What the update must bring, as it travels."""
+        bank, test, carries = self.federation.bank, self.federation.test, self.recipe.protocol.carries
+        extras = {
+            **within(PROTOCOL, protocol.extras),
+            **within(SCORES, self.recipe.asking.expects(self.view(SCORES), task)),
+            **within(LOCAL, self.recipe.local.update_spec(bank, task.prototype)),
+        }
+        layout = protocol.layout
+        if self.recipe.upload:
+            packed = self.recipe.chain.specs(protocol.payload, task.prototype, bank)[-1]
+            layout, extras = NOTHING.layout, {**extras, **within(UPLOAD, packed)}
+        elif protocol.predictions is not None:
+            extras |= within(PROTOCOL, {PREDICTIONS: protocol.predictions})
+        tested: dict[str, tuple[int, ...]] = {}
+        if TEST_OUTPUTS in task.asks:
+            tested = {PREDICTIONS: (len(test), bank.classes)}
+            if carries == "predictions":
+                tested |= within(SCORES, self.recipe.scores.spec(len(test), bank.classes))
+        return ExpectedUpdate(layout, extras, tested)
 
     def screen(self, updates: Sequence[Update]) -> Screened:
         screened = Screened(updates, updates)
@@ -237,7 +286,7 @@ class _Round:
         for prototype in self.federation.bank.prototypes:
             own = [u for u in updates if u.prototype == prototype and u.weights]
             if own:
-                part = f"merge/{prototype}"
+                part = f"{MERGE}/{prototype}"
                 merged = self.recipe.merge.merge(self.view(part), prototype, own)
                 if not merged.weights.is_finite():
                     self.diverged(prototype, "the merge", kept="last round's weights")
@@ -252,20 +301,15 @@ class _Round:
         reason = f"weights were not finite after {where}; kept: {kept}"
         self.federation.log.emit("model_diverged", round=self.number, prototype=prototype, reason=reason)
 
-    def heard(self, teachers: Sequence[Update]) -> ServerView:
-        """What the exchange sees, with what the teachers said and how much they count."""
-        exchange, view = self.recipe.exchange, self.exchange_view
-        if not teachers:
+    def fusing(self, teachers: Sequence[Update]) -> ServerView:
+        """What the fusion sees: of the public inputs, those that this round is about, and what is said about them."""
+        protocol, scored = self.recipe.protocol, self.protocol_view.source
+        source = scored and protocol.public(scored, self.federation.key, self.number)
+        view = replace(self.view("fuse"), source=source)
+        if protocol.carries != "predictions" or scored is None or not teachers:
             return view
-        return replace(view, answers=exchange.combine(view, teachers), shares=exchange.shares(view, teachers))
-
-    def fusing(self, heard: ServerView) -> ServerView:
-        """What the fusion sees: of the public inputs, those that this round is about."""
-        exchange, source = self.recipe.exchange, heard.source
-        if source is not None:
-            source = exchange.public(source, heard.common, self.number)
-        combine = partial(exchange.combine, heard)
-        return replace(self.view("fuse"), source=source, answers=heard.answers, combine=combine, shares=heard.shares)
+        combine = partial(combined, self.recipe, protocol.rows(len(scored), self.federation.key, self.number))
+        return replace(view, predictions=combine(teachers), combine=combine)
 
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:
         if not teachers:
@@ -297,7 +341,7 @@ class _Round:
             refused=tuple(sorted({t.client for t in tasks} - {u.client for u in updates})),
             screened=tuple(sorted(outcome.screened.reasons)),
             bytes_up=self.bytes_up,
-            bytes_down=0 if self.recipe.exchange.pools_data else sum(task.nbytes for task in tasks),
+            bytes_down=sum(task.nbytes for task in tasks) if self.federation.has_wire else 0,
             training_loss=finite(fmean(losses)) if losses else None,
             ensemble_accuracy=measures.ensemble(outcome.view, merged, outcome.screened.teachers),
             client_accuracy={client: score.accuracy for client, score in outcome.scores.items()},
@@ -307,6 +351,14 @@ class _Round:
             },
             seconds=round(time.perf_counter() - self.started, 3),
         )
+
+
+def with_payload(update: Update, expected: Expected, came: Tensors) -> Update:
+    """The update with what was unpacked in its place."""
+    extras = {name: tensor for name, tensor in update.extras.items() if not name.startswith(f"{UPLOAD}/")}
+    if WEIGHTS in came:
+        return replace(update, weights=Weights(came[WEIGHTS], expected.layout), extras=extras)
+    return replace(update, extras={**extras, **within(PROTOCOL, came)})
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from fedfuse.engines import LocalEngineSettings
 from fedfuse.experiment.assembly import build
 from fedfuse.experiment.config import ExperimentConfig
 from fedfuse.experiment.run import Experiment
+from fedfuse.federation.client import Clients
 from fedfuse.federation.events import EventLog
-from fedfuse.parts.local import Clients
 
 NodeConfig = Mapping[str, Any]
 LoadData = Callable[[NodeConfig], tuple[Any, Any] | None]

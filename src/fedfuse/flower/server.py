@@ -59,7 +59,7 @@ def run_on(grid: Grid, config: ExperimentConfig, out: Path) -> RunResult:
 
 
 def _number_of_clients(config: ExperimentConfig) -> int:
-    if config.recipe.exchange.pools_data:
+    if config.recipe.pooled:
         return sum(1 for name in config.models if config.federation.shares.get(name, 1))
     clients = getattr(config.partition, "clients", None)
     if clients is None:
@@ -69,7 +69,7 @@ def _number_of_clients(config: ExperimentConfig) -> int:
 
 def _with_announced(config: ExperimentConfig, roster: Roster, folder: RunFolder) -> ExperimentConfig:
     """The experiment with the models that the nodes run; for absent ones, what a former process of the run knew."""
-    if config.recipe.exchange.pools_data:
+    if config.recipe.pooled:
         return config
     announced = {client: roster.members[node].prototype for client, node in roster.seats.items()}
     names = tuple(config.models)

@@ -34,7 +34,7 @@ class Method:
         """Where it is listed."""
         if self.is_bound:
             return "Bounds"
-        if self.recipe.exchange.carries in ("predictions", "nothing"):
+        if self.recipe.protocol.carries in ("predictions", "nothing"):
             return "Predictions or statistics travel, clients keep their weights"
         if self.recipe.fuse.reads != "nothing":
             return "Weights travel, the server asks or distils their ensemble"

@@ -6,7 +6,6 @@ A round is as many passes over the union as a client makes over its own examples
 from fedfuse.federation import Recipe
 from fedfuse.methods.base import Method
 from fedfuse.parts.local import Plain
-from fedfuse.parts.protocol import Pooled
 
 CENTRALISED = Method(
     name="centralised",
@@ -17,5 +16,5 @@ CENTRALISED = Method(
     server_keeps="weights, everybody's examples",
     mixes_architectures=False,
     is_bound=True,
-    recipe=Recipe(exchange=Pooled(), local=Plain()),
+    recipe=Recipe(pooled=True, local=Plain()),
 )

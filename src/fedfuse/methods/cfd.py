@@ -6,7 +6,7 @@ Delta Coding, 2021.
     client:  copy <- distil the server's soft labels;   model <- train(copy, own examples);   send Q_up(p(model, x_j))
     server:  student <- distil the mean of Q_up(p_k);   send Q_down(p(student, x_j))
 
-Q_b is written out in exchange/soft_labels.py; with one bit it is the most probable class. Delta coding of successive
+Q_b is written out in parts/bits.py; with one bit it is the most probable class. Delta coding of successive
 rounds is not part of it here.
 """
 
@@ -14,7 +14,8 @@ from fedfuse.federation import Recipe
 from fedfuse.methods.base import Method
 from fedfuse.parts.fuse import Distiller, PredictionDistillation
 from fedfuse.parts.local import Plain
-from fedfuse.parts.protocol import ClientDistillation, Predictions, Uniform
+from fedfuse.parts.protocol import ClientDistillation, Predictions
+from fedfuse.parts.upload import SoftLabels
 
 CFD = Method(
     name="cfd",
@@ -25,12 +26,8 @@ CFD = Method(
     server_keeps="student, public inputs",
     client_keeps="a copy of the student that it distilled itself",
     recipe=Recipe(
-        exchange=Predictions(
-            weighting=Uniform(),
-            bits_up=1,
-            bits_down=8,
-            digest=ClientDistillation(of="student", epochs=5, keep="digested"),
-        ),
+        protocol=Predictions(bits_down=8, distillation=ClientDistillation(of="student", epochs=5, keep="distilled")),
+        upload=(SoftLabels(bits=1),),
         local=Plain(),
         fuse=PredictionDistillation(
             start="previous", distiller=Distiller(steps=2000, batch_size=128, schedule="constant", keep="last")

@@ -3,7 +3,7 @@
 Chang, Shejwalkar, Shokri and Houmansadr, Cronus: Robust and Heterogeneous Collaborative Learning with Black-Box
 Knowledge Transfer, 2019.
 
-    consensus z_j = robust mean of the clients' p_k(x_j) (exchange/weighting/agreement.py)
+    consensus z_j = robust mean of the clients' p_k(x_j) (parts/scores/agreement.py)
     client:  minimise F_k(w) + mean_j KL( z_j || p(w, x_j) )
 
 The first round, without a consensus, is the paper's initialisation phase. The server has no model.
@@ -12,7 +12,8 @@ The first round, without a consensus, is the paper's initialisation phase. The s
 from fedfuse.federation import Recipe
 from fedfuse.methods.base import Method
 from fedfuse.parts.local import Plain
-from fedfuse.parts.protocol import ByAgreement, ClientDistillation, Predictions
+from fedfuse.parts.protocol import ClientDistillation, Predictions
+from fedfuse.parts.scores import ByAgreement
 
 CRONUS = Method(
     name="cronus",
@@ -23,7 +24,8 @@ CRONUS = Method(
     server_keeps="public inputs, the last consensus",
     client_keeps="its model",
     recipe=Recipe(
-        exchange=Predictions(weighting=ByAgreement(), digest=ClientDistillation(when="along", batch_size=64)),
+        protocol=Predictions(distillation=ClientDistillation(when="along", batch_size=64)),
+        scores=ByAgreement(),
         local=Plain(),
     ),
 )

@@ -4,14 +4,14 @@ Itahara, Nishio, Koda, Morikura and Yamamoto, Distillation-Based Semi-Supervised
 
     entropy reduction:  z_j = softmax( (1/m) sum_k p_k(x_j) / T ),   T = 0.1
 
-p_k are probabilities; with ``exchange.output: logits`` the mean is of logits, as in the released code of CFD ("FDer").
+p_k are probabilities; with ``protocol.output: logits`` the mean is of logits, as in the released code of CFD ("FDer").
 """
 
 from fedfuse.federation import Recipe
 from fedfuse.methods.base import Method
 from fedfuse.parts.fuse import Distiller, PredictionDistillation
 from fedfuse.parts.local import Plain
-from fedfuse.parts.protocol import ClientDistillation, Predictions, Uniform
+from fedfuse.parts.protocol import ClientDistillation, Predictions
 
 DS_FL = Method(
     name="ds-fl",
@@ -22,7 +22,7 @@ DS_FL = Method(
     server_keeps="student, public inputs, the last consensus",
     client_keeps="its model",
     recipe=Recipe(
-        exchange=Predictions(weighting=Uniform(), temperature=0.1, digest=ClientDistillation(loss="kl")),
+        protocol=Predictions(temperature=0.1, distillation=ClientDistillation(loss="kl")),
         local=Plain(),
         fuse=PredictionDistillation(start="previous", distiller=Distiller(epochs=1, schedule="constant", keep="last")),
     ),

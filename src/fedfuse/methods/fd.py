@@ -22,5 +22,5 @@ FD = Method(
     server_keeps="mean logits per label of every client",
     client_keeps="its model",
     shares_labels=True,
-    recipe=Recipe(exchange=NoExchange(), local=LabelLogits(sums="each_visit", count_from=0)),
+    recipe=Recipe(protocol=NoExchange(), local=LabelLogits(sums="each_visit", count_from=0)),
 )

@@ -6,7 +6,7 @@ Sattler, Korjakow, Rischke and Samek, FedAUX: Leveraging Unlabeled Auxiliary Dat
     once:    s_k(x_j), the certainty that x_j is client k's, by a private logistic regression on those features
     round:   average, then distil softmax( sum_k s_k(x_j) f(xhat_k, x_j) / sum_k s_k(x_j) ) for one pass
 
-The scores are written out in exchange/weighting/certainty.py; ``exchange.weighting.epsilon`` makes them private.
+The scores are written out in parts/scores/certainty.py; ``scores.epsilon`` makes them private.
 """
 
 from fedfuse.federation import Recipe
@@ -14,7 +14,7 @@ from fedfuse.methods.base import Method
 from fedfuse.parts.fuse import Distiller, EnsembleDistillation
 from fedfuse.parts.local import Plain
 from fedfuse.parts.merge import Mean
-from fedfuse.parts.protocol import ByCertainty, ScoredWeights
+from fedfuse.parts.scores import ByCertainty
 from fedfuse.parts.start import Contrast
 from fedfuse.runtime.optimizers import Adam
 
@@ -28,11 +28,10 @@ FEDAUX = Method(
     client_keeps="its logistic regression, the initial weights",
     recipe=Recipe(
         start=Contrast(),
-        exchange=ScoredWeights(weighting=ByCertainty()),
+        scores=ByCertainty(),
         local=Plain(),
         merge=Mean(),
         fuse=EnsembleDistillation(
-            weighting="testimony",
             distiller=Distiller(
                 epochs=1, batch_size=128, optimizer=Adam(learning_rate=5e-5), schedule="constant", keep="last"
             ),

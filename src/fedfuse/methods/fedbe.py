@@ -15,9 +15,10 @@ differs: samples of update directions, SWA at a constant rate from step 500, wei
 
 from fedfuse.federation import Recipe
 from fedfuse.methods.base import Method
-from fedfuse.parts.fuse import AverageTeacher, ClientTeachers, Distiller, EnsembleDistillation, GaussianTeachers, Swa
+from fedfuse.parts.fuse import Distiller, EnsembleDistillation, Swa
 from fedfuse.parts.local import Plain
 from fedfuse.parts.merge import Mean
+from fedfuse.parts.teachers import AverageTeacher, ClientTeachers, GaussianTeachers
 from fedfuse.runtime.optimizers import Sgd
 
 FEDBE = Method(

@@ -10,7 +10,7 @@ from fedfuse.methods.base import Method
 from fedfuse.parts.fuse import EnsembleDistillation
 from fedfuse.parts.local import OneBit
 from fedfuse.parts.merge import Mean
-from fedfuse.parts.protocol import OneBitUpload
+from fedfuse.parts.upload import OneBitUpload
 
 FEDDF_ONE_BIT = Method(
     name="feddf-one-bit",
@@ -20,5 +20,5 @@ FEDDF_ONE_BIT = Method(
     exchanges="weights down; one bit per weight and two numbers per filter up",
     server_keeps="weights of every architecture, unlabelled inputs",
     client_keeps="its quantisation error",
-    recipe=Recipe(exchange=OneBitUpload(), local=OneBit(), merge=Mean(), fuse=EnsembleDistillation()),
+    recipe=Recipe(upload=(OneBitUpload(),), local=OneBit(), merge=Mean(), fuse=EnsembleDistillation()),
 )

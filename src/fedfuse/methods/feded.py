@@ -1,7 +1,7 @@
 """FedED: one shot. Clients train alone, predict public inputs, and a fresh student learns their weighted predictions.
 
 Eriksson, Weighted Ensemble Distillation in Federated Learning with Non-IID Data, master's thesis, Chalmers; the weights
-w0, w1 and w2 are written out in exchange/weighting.py.
+w0, w1 and w2 are written out in parts/scores/.
 
     zT = sum_k w_k z_k;   student <- argmin sum_j || f(x_j) - zT_j ||^2
 
@@ -13,7 +13,8 @@ from fedfuse.federation import Recipe
 from fedfuse.methods.base import Method
 from fedfuse.parts.fuse import Distiller, PredictionDistillation
 from fedfuse.parts.local import Plain
-from fedfuse.parts.protocol import ByExamples, ByLabels, ByReconstruction, Predictions
+from fedfuse.parts.protocol import Predictions
+from fedfuse.parts.scores import ByExamples, ByLabels, ByReconstruction
 from fedfuse.runtime.optimizers import Adam
 
 CITATION = "Eriksson, thesis, Chalmers"
@@ -36,7 +37,7 @@ FEDED_W0 = Method(
     exchanges="initial weights down once; predictions on the public inputs up",
     server_keeps="student, public inputs",
     client_keeps="its model",
-    recipe=Recipe(exchange=Predictions(weighting=ByExamples()), local=Plain(), fuse=_student(30, 1e-3)),
+    recipe=Recipe(protocol=Predictions(), scores=ByExamples(), local=Plain(), fuse=_student(30, 1e-3)),
 )
 
 FEDED_W1 = Method(
@@ -48,7 +49,7 @@ FEDED_W1 = Method(
     server_keeps="student, public inputs",
     client_keeps="its model",
     shares_labels=True,
-    recipe=Recipe(exchange=Predictions(weighting=ByLabels()), local=Plain(), fuse=_student(30, 1e-3)),
+    recipe=Recipe(protocol=Predictions(), scores=ByLabels(), local=Plain(), fuse=_student(30, 1e-3)),
 )
 
 FEDED_W2 = Method(
@@ -59,5 +60,5 @@ FEDED_W2 = Method(
     exchanges="initial weights down once; predictions on the public inputs and reconstruction errors up",
     server_keeps="student, public inputs",
     client_keeps="its model",
-    recipe=Recipe(exchange=Predictions(weighting=ByReconstruction()), local=Plain(), fuse=_student(100, 1e-5)),
+    recipe=Recipe(protocol=Predictions(), scores=ByReconstruction(), local=Plain(), fuse=_student(100, 1e-5)),
 )

@@ -14,7 +14,7 @@ private labels are the same; the paper also allows public classes of their own.
 from fedfuse.federation import Recipe
 from fedfuse.methods.base import Method
 from fedfuse.parts.local import Plain
-from fedfuse.parts.protocol import ClientDistillation, Predictions, Uniform
+from fedfuse.parts.protocol import ClientDistillation, Predictions
 from fedfuse.parts.start import Labelled
 
 FEDMD = Method(
@@ -27,9 +27,7 @@ FEDMD = Method(
     client_keeps="its model",
     recipe=Recipe(
         start=Labelled(),
-        exchange=Predictions(
-            output="logits", weighting=Uniform(), digest=ClientDistillation(loss="mae", epochs=1, batch_size=256)
-        ),
+        protocol=Predictions(output="logits", distillation=ClientDistillation(loss="mae", epochs=1, batch_size=256)),
         local=Plain(),
     ),
 )

@@ -15,5 +15,5 @@ LOCAL_ONLY = Method(
     client_keeps="its model",
     mixes_architectures=False,
     is_bound=True,
-    recipe=Recipe(exchange=NoExchange(), local=Plain()),
+    recipe=Recipe(protocol=NoExchange(), local=Plain()),
 )

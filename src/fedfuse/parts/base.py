@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from fedfuse.core.part import Part
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.optimizers import Optimizer
+
+Shapes = Mapping[str, tuple[int, ...]]
+"""Names and shapes of tensors that a message brings."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +26,7 @@ class CheckContext:
 
 
 class MethodPart(Part):
-    """A start, an exchange, a local objective, a screen, a merge or a fusion."""
+    """A start, a protocol, a link of an upload, scores, a local objective, a screen, a merge or a fusion."""
 
     kind: str
 

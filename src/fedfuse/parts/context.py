@@ -1,20 +1,27 @@
-"""What the server shows to a part of a method when it is that part's turn in a round."""
+"""What a part of a method is shown when it is its turn: the server's view of a round, a client at work on a task."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from fedfuse.core.messages import Tensors, Update
+from fedfuse.core.messages import Task, Tensors, Update, Value, of_part
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
+from fedfuse.data import Examples, Transform
+from fedfuse.models import Classifier
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.batch_norm import reestimate
-from fedfuse.runtime.evaluate import Evaluator
+from fedfuse.runtime.evaluate import Evaluator, Score
 from fedfuse.runtime.pool import IN_PROCESS, Pool, Progress, silence
 from fedfuse.runtime.source import Source
+from fedfuse.runtime.training import TrainingSettings
+
+if TYPE_CHECKING:
+    from fedfuse.parts.scores.base import Scores
 
 
 @dataclass(frozen=True)
@@ -49,19 +56,79 @@ class ServerView:
     bank: ModelBank
     validation: Evaluator | None
     source: Source | None
-    answers: CombinedPredictions | None = None
-    """Where predictions are what clients send."""
-    combine: Callable[[Sequence[Update], Tensor], CombinedPredictions | None] | None = None
-    """How answers are made: of some clients, about some rows of the public inputs."""
-    shares: Sequence[Tensor] = ()
-    """How much each client's predictions count on the source, where clients testified to it."""
+    scores: Scores
+    """How much each teacher counts."""
+    predictions: CombinedPredictions | None = None
+    """What the round's teachers say about the public inputs, where predictions are what clients send."""
+    combine: Callable[[Sequence[Update], Tensor], CombinedPredictions] | None = None
+    """How that is made: of some clients, about some rows of the public inputs."""
     progress: Progress = silence
     pool: Pool = IN_PROCESS
     """Who does the heavy work of this round."""
 
+    @property
+    def public(self) -> Source:
+        """The public inputs, for a part that ``needs_source``."""
+        return _there(self.source, "needs_source = True says that it reads public inputs")
+
+    @property
+    def said(self) -> CombinedPredictions:
+        """What the round's teachers say together, for a fusion that reads predictions."""
+        return _there(self.predictions, 'reads = "predictions" says that it reads them')
+
+    def said_by(self, teachers: Sequence[Update], rows: Tensor) -> CombinedPredictions:
+        """The same of some teachers, about some of the public inputs."""
+        return _there(self.combine, 'reads = "predictions" says that it reads them')(teachers, rows)
+
+    def score(self, prototype: str, weights: Weights) -> Score:
+        """How good weights are on the validation split, for a part that checks that there is one."""
+        validation = _there(self.validation, "its check should refuse an experiment without validation examples")
+        return validation.score(self.bank.lend(prototype, weights))
+
     def reestimated(self, prototype: str, weights: Weights) -> Weights:
         """The weights with BatchNorm statistics that were computed anew on the public inputs."""
-        assert self.source is not None, "checked before round 1"
         model = self.bank.lend(prototype, weights)
-        reestimate(model, self.source)
+        reestimate(model, self.public)
         return Weights.of(model, weights.layout)
+
+
+@dataclass(frozen=True)
+class ClientContext:
+    """One client at work on one task, with all that a part may look at.
+
+    ``model`` holds the weights as they are now, ``start`` those with which the client turned to its own examples.
+    ``received`` is what this part sent from the server, ``state`` what it kept with this client at its last visit
+    (empty before): each part has its own. ``bank`` lends further networks under other roles than "student", which is
+    ``model``. ``test_inputs`` are there if the task asks to measure the client's own model on them. ``key`` is this
+    client's in this round, ``common`` the one that all parties share, the server included.
+    """
+
+    task: Task
+    model: Classifier
+    start: Weights
+    examples: Examples
+    transform: Transform
+    training: TrainingSettings
+    learning_rate: float
+    bank: ModelBank
+    source: Source | None
+    test_inputs: Source | None
+    received: Tensors
+    state: Tensors
+    key: Key
+    common: Key
+
+    @property
+    def public(self) -> Source:
+        """The public inputs, for a part that ``needs_source``."""
+        return _there(self.source, "needs_source = True says that it reads public inputs")
+
+    def of(self, part: str) -> ClientContext:
+        """What one part is shown: of messages and states, its own."""
+        return replace(self, received=of_part(part, self.received), state=of_part(part, self.state))
+
+
+def _there(value: Value | None, how: str) -> Value:
+    if value is None:
+        raise LookupError(f"a part asks for what this experiment does not have; {how}")
+    return value

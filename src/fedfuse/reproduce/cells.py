@@ -11,7 +11,7 @@ from fedfuse.core.errors import ConfigError
 from fedfuse.data import DataSettings
 from fedfuse.experiment.config import ExperimentConfig, Raw, validate
 from fedfuse.experiment.config.schema import as_mapping, overlay
-from fedfuse.parts.fuse import OtherDataset
+from fedfuse.parts.sources import OtherDataset
 from fedfuse.reproduce.entry import Entry, Labels, Reading, ScaleName, agrees, checked
 
 READ = "read"

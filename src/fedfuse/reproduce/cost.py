@@ -30,7 +30,8 @@ from fedfuse.data.tokens import VOCABULARY, TextSettings
 from fedfuse.data.toys import EXAMPLES
 from fedfuse.experiment.config import ExperimentConfig
 from fedfuse.models import Architecture, Mlp, ResNet, create
-from fedfuse.parts.fuse import EnsembleDistillation, OtherDataset, PredictionDistillation
+from fedfuse.parts.fuse import EnsembleDistillation, PredictionDistillation
+from fedfuse.parts.sources import OtherDataset
 from fedfuse.reproduce.store import Store
 
 BACKWARD = 3

@@ -17,12 +17,12 @@ from fedfuse.data import PartitionReport
 from fedfuse.federation import RoundRecord
 from fedfuse.methods import find_method
 from fedfuse.models.autoencoder import autoencoder
-from fedfuse.parts.fuse.members import GaussianTeachers, RoundModels
-from fedfuse.parts.protocol.testimony import TESTIMONY
+from fedfuse.parts.scores.base import SLOT as SCORES
 from fedfuse.parts.scores.reconstruction import NETWORK
+from fedfuse.parts.teachers import GaussianTeachers, RoundModels
 from fedfuse.report.boundaries import draw_boundaries, grid
 from fedfuse.report.comparison import draw_comparison
-from fedfuse.report.confidence import CombinedPredictions, draw_confidence
+from fedfuse.report.confidence import Answers, draw_confidence
 from fedfuse.report.partition import draw_partitions
 from fedfuse.report.scatter import Labelled, draw_latent, draw_scatter
 from fedfuse.report.simplex import draw_simplex, mixtures
@@ -186,7 +186,7 @@ def _latent(path: Path, subject: Subject) -> None:
     test = last.built.federation.test
     client = last.updates[0].client
     network = autoencoder(test.examples.shape)
-    Weights(last.after.clients[client][f"{TESTIMONY}/{NETWORK}"], Layout.of(network)).load_into(network)
+    Weights(last.after.clients[client][f"{SCORES}/{NETWORK}"], Layout.of(network)).load_into(network)
     network.eval()
     labels = test.examples.labels[:MOST_POINTS]
     inputs = test.transform(test.examples.inputs[:MOST_POINTS])
@@ -224,13 +224,13 @@ def _features_of(last: LastRound, weights: Weights, raw: Tensor) -> Tensor:
         return model.features(test.compute.inputs(test.transform(raw))).cpu()
 
 
-def _answers(last: LastRound, weights: Weights) -> CombinedPredictions:
+def _answers(last: LastRound, weights: Weights) -> Answers:
     examples = last.built.federation.test.examples
     sureness, choice = _probabilities(last, weights, examples.inputs).max(dim=1)
     return _array(sureness), (choice == examples.labels).numpy()
 
 
-def _together(answers: Iterable[CombinedPredictions]) -> CombinedPredictions:
+def _together(answers: Iterable[Answers]) -> Answers:
     sureness, right = zip(*answers, strict=True)
     return np.concatenate(sureness), np.concatenate(right)
 

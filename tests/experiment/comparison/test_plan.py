@@ -84,7 +84,7 @@ def test_changes_are_taken_together_in_any_order(order: int) -> None:
     assert found["fedavg"].recipe.local == found["fedprox"].recipe.local == Proximal(strength=5)
     parts = ["method.exchange={kind: predictions}", "method.fuse={kind: prediction_distillation}"]
     together = configs(study(*parts[::order], methods="fedavg,feddf"))
-    assert {config.recipe.exchange.kind for config in together.values()} == {"predictions"}
+    assert {config.recipe.protocol.kind for config in together.values()} == {"predictions"}
 
 
 def test_a_mapping_that_one_method_cannot_read_changes_the_others() -> None:

@@ -14,8 +14,9 @@ from fedfuse.core.errors import ConfigError
 from fedfuse.core.part import Part
 from fedfuse.experiment.config import assign, merge, validate
 from fedfuse.models import Mlp
-from fedfuse.parts.local import Plain, Proximal, TrainingSettings
+from fedfuse.parts.local import Plain, Proximal
 from fedfuse.runtime.optimizers import Adam
+from fedfuse.runtime.training import TrainingSettings
 
 SMALL: dict[str, Any] = {"data": {"name": "digits"}, "models": {"m": {"arch": "mlp"}}}
 

@@ -13,7 +13,8 @@ from fedfuse.core.weights import Weights, mean
 from fedfuse.data import Transform
 from fedfuse.data.dataset import Normalisation
 from fedfuse.models import Cnn, Mlp
-from fedfuse.parts.fuse import Distiller, Ensemble, EnsembleDistillation, NoFusion, Swa, Teacher
+from fedfuse.parts.fuse import Distiller, EnsembleDistillation, NoFusion, Swa
+from fedfuse.parts.teachers import Ensemble, Teacher
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.batch_norm import reestimate
 from fedfuse.runtime.batches import endless_batches

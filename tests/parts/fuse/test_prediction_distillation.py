@@ -98,7 +98,7 @@ def test_it_works_in_a_federation_also_with_inputs_drawn_for_each_round(inputs):
 
     def after(share):
         fuse = PredictionDistillation(distiller=DISTILLER, teachers_per_step=share)
-        federation = make_federation(recipe=make_recipe(exchange=exchange, fuse=fuse), source=INPUTS)
+        federation = make_federation(recipe=make_recipe(protocol=exchange, fuse=fuse), source=INPUTS)
         return played(federation, 2).server.weights["mlp"]
 
     assert after(0.5).equals(after(0.5))

@@ -7,9 +7,11 @@ import torch
 
 from fedfuse.core.messages import Task
 from fedfuse.core.randomness import Key
+from fedfuse.federation.client import Clients
 from fedfuse.models import Mlp
-from fedfuse.parts.local import Clients, Hooks, Objective, Plain, Proximal, TrainingSettings
+from fedfuse.parts.local import Hooks, Objective, Plain, Proximal
 from fedfuse.parts.protocol import FullWeights
+from fedfuse.runtime.training import TrainingSettings
 from tests.helpers import AS_IT_IS, CPU, TinyNorm, make_bank, make_examples, make_weights
 
 
@@ -109,13 +111,13 @@ class TestUpdate:
 
     def test_hooks_see_the_state_and_fill_extras_and_state(self):
         class Counting(Objective):
-            def begin(self, visit):
+            def begin(self, client):
                 class Session(Hooks):
                     def extras(self):
-                        return {"got": visit.task.extras["sent"] + 1}
+                        return {"got": client.task.extras["sent"] + 1}
 
                     def state(self):
-                        return {"visits": visit.state.get("visits", torch.tensor(0)) + 1}
+                        return {"visits": client.state.get("visits", torch.tensor(0)) + 1}
 
                 return Session()
 
@@ -129,7 +131,7 @@ class TestUpdate:
 
 def test_an_error_says_which_client_round_and_prototype():
     class Broken(Objective):
-        def begin(self, visit):
+        def begin(self, client):
             raise ZeroDivisionError(f"client {visit.task.client}")
 
     clients = make_clients(Broken())

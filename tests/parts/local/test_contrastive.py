@@ -10,18 +10,20 @@ from pydantic import ValidationError
 from fedfuse.core.messages import Task
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
+from fedfuse.federation.client import Clients
 from fedfuse.models import Mlp
-from fedfuse.parts.local import Batch, Clients, Hooks, Plain, TrainingSettings, Visit
+from fedfuse.parts.local import Batch, Hooks, Plain
 from fedfuse.parts.local.contrastive import Contrastive
 from fedfuse.parts.local.loop import train
 from fedfuse.parts.protocol import FullWeights
 from fedfuse.runtime.batches import epoch_batches
 from fedfuse.runtime.optimizers import Sgd
+from fedfuse.runtime.training import TrainingSettings
 from tests.helpers import (
     AS_IT_IS,
-    CPU,
     TinyNorm,
     make_bank,
+    make_client,
     make_examples,
     make_federation,
     make_recipe,
@@ -34,14 +36,14 @@ ARCHITECTURES = [TinyNorm(width=24), TinyNorm(projection_head=5), TinyNorm(width
 """Wide enough that no example has all its features dead: cosines of zero vectors are a matter of convention."""
 
 
-def visit_of(architecture=ARCHITECTURES[0], previous=None, training=TRAINING):
+def client_of(architecture=ARCHITECTURES[0], previous=None, training=TRAINING):
     """A visit from weights of seed 1, with previous models of other seeds or none."""
     bank = make_bank(net=architecture)
     weights = make_weights(bank, "net", 1)
     seeds = (previous,) if isinstance(previous, int) else previous
     state = {} if seeds is None else {"previous": torch.stack([make_weights(bank, "net", s).flat for s in seeds])}
     model = bank.lend("net", weights)
-    return Visit(Task(2, 0, "net", weights), model, make_examples(18), training, 0.2, state, bank, KEY)
+    return make_client(Task(2, 0, "net", weights), model, make_examples(18), training, 0.2, state, bank, KEY)
 
 
 def frozen(architecture, seed):
@@ -80,20 +82,20 @@ def by_hand(architecture, previous, strength, tau):
     return Weights.of(model)
 
 
-def trained(objective, visit):
-    train(visit, objective.begin(visit), AS_IT_IS, CPU)
-    return Weights.of(visit.model)
+def trained(objective, client):
+    train(client, objective.begin(client))
+    return Weights.of(client.model)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES[:2], ids=["features", "projection head"])
 @pytest.mark.parametrize(("strength", "tau"), [(1.0, 0.5), (5.0, 0.5), (0.3, 0.1)])
 @pytest.mark.parametrize("previous", [(2,), (2, 3), (4, 2, 3)])
 def test_loss_and_gradient_are_the_formulas(architecture, strength, tau, previous):
-    visit, x = visit_of(architecture, previous), make_examples(7, seed=4).inputs
-    hooks = Contrastive(strength=strength, temperature=tau, previous=len(previous)).begin(visit)
-    z, z_glob = visit.model.features(x), frozen(architecture, 1).features(x)
+    client, x = client_of(architecture, previous), make_examples(7, seed=4).inputs
+    hooks = Contrastive(strength=strength, temperature=tau, previous=len(previous)).begin(client)
+    z, z_glob = client.model.features(x), frozen(architecture, 1).features(x)
     z_prevs = [frozen(architecture, seed).features(x) for seed in previous]
-    result = hooks.penalty(Batch(x, make_examples(7, seed=4).labels), z, visit.model.classifier(z))
+    result = hooks.penalty(Batch(x, make_examples(7, seed=4).labels), z, client.model.classifier(z))
     expected = strength * formula(z, z_glob, z_prevs, tau)
     torch.testing.assert_close(result, expected)
     (gradient,) = torch.autograd.grad(result, z, retain_graph=True)
@@ -105,7 +107,7 @@ def test_loss_and_gradient_are_the_formulas(architecture, strength, tau, previou
 def test_training_equals_autograd_on_the_whole_loss(architecture):
     for previous, others in (((2,), (3,)), ((2, 3), (2,))):
         objective = Contrastive(strength=2.0, previous=len(previous))
-        result = trained(objective, visit_of(architecture, previous))
+        result = trained(objective, client_of(architecture, previous))
         expected = by_hand(architecture, previous, 2.0, 0.5)
         assert torch.allclose(result.flat, expected.flat, rtol=1e-4, atol=1e-5)
         assert not torch.allclose(result.flat, by_hand(architecture, others, 2.0, 0.5).flat, rtol=1e-4, atol=1e-5)
@@ -114,10 +116,10 @@ def test_training_equals_autograd_on_the_whole_loss(architecture):
 class Softplus(Hooks):
     """The loss for one negative, in its shortest form."""
 
-    def __init__(self, visit):
-        bank, task = visit.bank, visit.task
+    def __init__(self, client):
+        bank, task = client.bank, client.task
         self.received = bank.lend("net", task.weights, "received").eval()
-        self.previous = bank.lend("net", Weights(visit.state["previous"][0], task.weights.layout), "previous").eval()
+        self.previous = bank.lend("net", Weights(client.state["previous"][0], task.weights.layout), "previous").eval()
 
     def penalty(self, batch, features, logits):  # noqa: ARG002
         with torch.no_grad():
@@ -128,58 +130,58 @@ class Softplus(Hooks):
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES, ids=["features", "projection head", "dropout"])
 def test_a_sum_over_one_negative_does_not_cost_a_rounding(architecture):
-    visit = visit_of(architecture, previous=2)
-    train(visit, Softplus(visit), AS_IT_IS, CPU)
-    assert trained(Contrastive(strength=2.0), visit_of(architecture, previous=2)).equals(Weights.of(visit.model))
+    client = client_of(architecture, previous=2)
+    train(client, Softplus(client))
+    assert trained(Contrastive(strength=2.0), client_of(architecture, previous=2)).equals(Weights.of(client.model))
 
 
 def test_features_of_zero_length_have_a_finite_gradient():
-    visit = visit_of(Mlp(hidden=(5,)), previous=2)
-    hooks = Contrastive().begin(visit)
+    client = client_of(Mlp(hidden=(5,)), previous=2)
+    hooks = Contrastive().begin(client)
     with torch.no_grad():
-        for parameter in visit.model.layers.parameters():
+        for parameter in client.model.layers.parameters():
             parameter.fill_(-1.0)
     x = torch.rand(4, 4)
-    z = visit.model.features(x)
+    z = client.model.features(x)
     assert not z.any()
-    hooks.penalty(Batch(x, torch.zeros(4, dtype=torch.long)), z, visit.model.classifier(z)).backward()
-    assert all(p.grad.isfinite().all() for p in visit.model.layers.parameters())
+    hooks.penalty(Batch(x, torch.zeros(4, dtype=torch.long)), z, client.model.classifier(z)).backward()
+    assert all(p.grad.isfinite().all() for p in client.model.layers.parameters())
 
 
 def test_a_very_low_temperature_does_not_overflow():
-    visit, x = visit_of(previous=2), make_examples(7).inputs
-    z = visit.model.features(x)
-    assert Contrastive(temperature=1e-4).begin(visit).penalty(Batch(x, x), z, z).isfinite()
+    client, x = client_of(previous=2), make_examples(7).inputs
+    z = client.model.features(x)
+    assert Contrastive(temperature=1e-4).begin(client).penalty(Batch(x, x), z, z).isfinite()
 
 
 class TestIsPlain:
     @pytest.mark.parametrize("architecture", ARCHITECTURES, ids=["features", "projection head", "dropout"])
     def test_at_the_first_visit(self, architecture):
         objective = Contrastive(strength=5.0)
-        result = trained(objective, visit_of(architecture))
-        assert result.equals(trained(Plain(), visit_of(architecture)))
-        assert not result.equals(trained(objective, visit_of(architecture, previous=2)))
+        result = trained(objective, client_of(architecture))
+        assert result.equals(trained(Plain(), client_of(architecture)))
+        assert not result.equals(trained(objective, client_of(architecture, previous=2)))
 
     def test_at_strength_zero(self):
-        visit = visit_of(previous=2)
-        assert trained(Contrastive(strength=0.0), visit).equals(trained(Plain(), visit_of()))
-        hooks = Contrastive(strength=0.0).begin(visit)
+        client = client_of(previous=2)
+        assert trained(Contrastive(strength=0.0), client).equals(trained(Plain(), client_of()))
+        hooks = Contrastive(strength=0.0).begin(client)
         assert type(hooks) is Hooks
         assert hooks.state() == {}
 
 
 class TestPreviousModel:
     def test_the_teachers_do_not_change(self):
-        visit = visit_of(previous=2)
-        hooks = Contrastive().begin(visit)
-        train(visit, hooks, AS_IT_IS, CPU)
-        assert Weights.of(hooks.received).equals(visit.task.weights)
+        client = client_of(previous=2)
+        hooks = Contrastive().begin(client)
+        train(client, hooks)
+        assert Weights.of(hooks.received).equals(client.task.weights)
         (previous,) = hooks.previous
-        assert torch.equal(Weights.of(previous).flat, visit.state["previous"][0])
+        assert torch.equal(Weights.of(previous).flat, client.state["previous"][0])
         assert all(p.grad is None for net in (hooks.received, previous) for p in net.parameters())
         assert not hooks.received.training
         assert not previous.training
-        assert visit.model.training
+        assert client.model.training
 
     def test_it_is_what_the_client_sent(self):
         bank = make_bank(net=TinyNorm())
@@ -201,8 +203,8 @@ class TestPreviousModel:
         objective, datasets = Contrastive(previous=number), {0: make_examples(9)}
         clients = Clients(datasets, AS_IT_IS, bank, objective, FullWeights(), None, None, TRAINING, 10, KEY)
         state, sent = {}, []
-        for visit in range(1, 5):
-            update, state = clients.work(Task(visit, 0, "net", make_weights(bank, "net", visit)), state)
+        for client in range(1, 5):
+            update, state = clients.work(Task(client, 0, "net", make_weights(bank, "net", client)), state)
             sent.insert(0, update.weights.flat)
             assert torch.equal(state["previous"], torch.stack(sent[:number]))
 
@@ -211,9 +213,9 @@ class TestPreviousModel:
         for number in (1, 2):
             federation = make_federation(recipe=make_recipe(local=Contrastive(previous=number)), clients_per_round=4)
             snapshot = federation.start()
-            for visit in (1, 2, 3):
+            for client in (1, 2, 3):
                 snapshot = federation.advance(snapshot)
-                ends[number, visit] = snapshot.server.weights["mlp"]
+                ends[number, client] = snapshot.server.weights["mlp"]
         assert ends[1, 2].equals(ends[2, 2])
         assert not ends[1, 3].equals(ends[2, 3])
 

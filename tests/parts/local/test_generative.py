@@ -18,17 +18,18 @@ from fedfuse.experiment.run import Experiment
 from fedfuse.methods import METHODS
 from fedfuse.models import Mlp
 from fedfuse.parts.base import CheckContext
-from fedfuse.parts.local import Batch, Hooks, Plain, TrainingSettings, Visit
+from fedfuse.parts.local import Batch, Hooks, Plain
 from fedfuse.parts.local.generative import Generative, _committee
 from fedfuse.parts.local.generator import Committee, Generator, GeneratorSettings, Training, label_weights
 from fedfuse.parts.local.loop import train
 from fedfuse.runtime.optimizers import Sgd
+from fedfuse.runtime.training import TrainingSettings
 from tests.helpers import (
-    AS_IT_IS,
     CLASSES,
     CPU,
     TinyNorm,
     make_bank,
+    make_client,
     make_examples,
     make_federation,
     make_recipe,
@@ -57,18 +58,18 @@ def random_generator(seed=1):
     return generator
 
 
-def visit_of(known=EVERY, number=2, dropout=0.0):
+def client_of(known=EVERY, number=2, dropout=0.0):
     bank = make_bank(net=TinyNorm(dropout=dropout))
     weights = make_weights(bank, "net", 1)
     extras = {} if known is None else {"generator": Weights.of(random_generator()).flat, "known_labels": known}
     task = Task(number, 0, "net", weights, extras)
-    return Visit(task, bank.lend("net", weights), make_examples(18), TRAINING, 0.2, {}, bank, KEY)
+    return make_client(task, bank.lend("net", weights), make_examples(18), TRAINING, 0.2, {}, bank, KEY)
 
 
-def trained(objective, visit):
-    hooks = objective.begin(visit)
-    train(visit, hooks, AS_IT_IS, CPU)
-    return Weights.of(visit.model), hooks
+def trained(objective, client):
+    hooks = objective.begin(client)
+    train(client, hooks)
+    return Weights.of(client.model), hooks
 
 
 def features_by_hand(generator, noise, labels):
@@ -83,11 +84,11 @@ def features_by_hand(generator, noise, labels):
     return torch.stack(rows).detach()
 
 
-def penalty_by_hand(visit, labels, logits, alpha, beta):
+def penalty_by_hand(client, labels, logits, alpha, beta):
     """The formula, with the draws in the order of their address: y~, its noise, the noise for y."""
     random = KEY.child("generator").torch()
-    generator, classifier = random_generator(), visit.model.classifier
-    known = [k for k in range(CLASSES) if visit.task.extras["known_labels"][k]]
+    generator, classifier = random_generator(), client.model.classifier
+    known = [k for k in range(CLASSES) if client.task.extras["known_labels"][k]]
     total = torch.zeros(())
     if alpha:
         drawn = [known[i] for i in torch.randint(len(known), (len(labels),), generator=random)]
@@ -107,14 +108,14 @@ def penalty_by_hand(visit, labels, logits, alpha, beta):
 @pytest.mark.parametrize(("alpha", "beta"), [(0.7, 0.0), (0.0, 0.4), (0.7, 0.4)])
 class TestClientLoss:
     def test_value_and_gradients(self, alpha, beta, known):
-        visit = visit_of(known)
+        client = client_of(known)
         logits = torch.randn(8, CLASSES, generator=torch.Generator().manual_seed(0), requires_grad=True)
         labels = torch.tensor([0, 1, 2, 2, 1, 0, 0, 1])
         objective = Generative(classification_weight=alpha, distillation_weight=beta, generator=SMALL)
-        result = objective.begin(visit).penalty(Batch(logits, labels), logits, logits)
-        expected = penalty_by_hand(visit, labels, logits, 0.98 * alpha, 0.98 * beta)
+        result = objective.begin(client).penalty(Batch(logits, labels), logits, logits)
+        expected = penalty_by_hand(client, labels, logits, 0.98 * alpha, 0.98 * beta)
         torch.testing.assert_close(result, expected)
-        inputs = [logits, *visit.model.classifier.parameters()]
+        inputs = [logits, *client.model.classifier.parameters()]
         gradients, by_hand = (torch.autograd.grad(loss, inputs, allow_unused=True) for loss in (result, expected))
         for gradient, other in zip(gradients, by_hand, strict=True):
             assert (gradient is None) == (other is None)
@@ -129,9 +130,9 @@ class TestClientLoss:
 
     def test_training_is_not_plain_and_repeats(self, alpha, beta, known):
         objective = Generative(classification_weight=alpha, distillation_weight=beta, generator=SMALL)
-        result, _ = trained(objective, visit_of(known, dropout=0.3))
-        assert result.equals(trained(objective, visit_of(known, dropout=0.3))[0])
-        assert not result.equals(trained(Plain(), visit_of(dropout=0.3))[0])
+        result, _ = trained(objective, client_of(known, dropout=0.3))
+        assert result.equals(trained(objective, client_of(known, dropout=0.3))[0])
+        assert not result.equals(trained(Plain(), client_of(dropout=0.3))[0])
 
 
 class TestWeights:
@@ -147,12 +148,12 @@ class TestWeights:
 class TestIsPlain:
     @pytest.mark.parametrize("dropout", [0.0, 0.3])
     def test_without_a_generator(self, dropout):
-        result, _ = trained(Generative(generator=SMALL), visit_of(None, number=1, dropout=dropout))
-        assert result.equals(trained(Plain(), visit_of(None, dropout=dropout))[0])
+        result, _ = trained(Generative(generator=SMALL), client_of(None, number=1, dropout=dropout))
+        assert result.equals(trained(Plain(), client_of(None, dropout=dropout))[0])
 
     def test_with_weights_zero(self):
-        result, hooks = trained(Generative(classification_weight=0, distillation_weight=0), visit_of())
-        assert result.equals(trained(Plain(), visit_of())[0])
+        result, hooks = trained(Generative(classification_weight=0, distillation_weight=0), client_of())
+        assert result.equals(trained(Plain(), client_of())[0])
         assert type(hooks) is Hooks
 
     @pytest.mark.parametrize("architectures", [{}, {"small": Mlp(hidden=(4,)), "wide": Mlp(hidden=(9,))}])
@@ -196,10 +197,10 @@ def played(federation, rounds, snapshot=None):
 
 class TestCounts:
     def test_they_are_a_loop_over_the_examples(self):
-        visit = visit_of()
-        _, hooks = trained(Generative(generator=SMALL), visit)
+        client = client_of()
+        _, hooks = trained(Generative(generator=SMALL), client)
         counts = [0] * CLASSES
-        for label in visit.examples.labels:
+        for label in client.examples.labels:
             counts[label] += 1
         assert hooks.extras()["label_counts"].tolist() == counts
         assert hooks.extras()["label_counts"].dtype == torch.float32

@@ -17,11 +17,20 @@ from fedfuse.engines import LocalEngine
 from fedfuse.methods import METHODS
 from fedfuse.models import Mlp
 from fedfuse.parts.base import CheckContext
-from fedfuse.parts.local import GlobalDistillation, Plain, TrainingSettings, Visit
+from fedfuse.parts.local import GlobalDistillation, Plain
 from fedfuse.parts.local.loop import train
 from fedfuse.runtime.batches import epoch_batches
 from fedfuse.runtime.optimizers import Sgd
-from tests.helpers import AS_IT_IS, CPU, TinyNorm, make_bank, make_examples, make_federation, make_recipe, make_weights
+from fedfuse.runtime.training import TrainingSettings
+from tests.helpers import (
+    TinyNorm,
+    make_bank,
+    make_client,
+    make_examples,
+    make_federation,
+    make_recipe,
+    make_weights,
+)
 
 KEY = Key(3)
 START, TEACHER = 1, 2
@@ -35,9 +44,9 @@ def trained(objective, number=2, epochs=3, extras=None):
         extras = {"teacher": make_weights(bank, "norm", TEACHER).flat}
     training = TrainingSettings(epochs=epochs, batch_size=6, optimizer=Sgd(learning_rate=0.2))
     task = Task(number, 0, "norm", weights, extras)
-    visit = Visit(task, bank.lend("norm", weights), make_examples(18), training, 0.2, {}, bank, KEY)
-    train(visit, objective.begin(visit), AS_IT_IS, CPU)
-    return Weights.of(visit.model)
+    client = make_client(task, bank.lend("norm", weights), make_examples(18), training, 0.2, {}, bank, KEY)
+    train(client, objective.begin(client))
+    return Weights.of(client.model)
 
 
 def by_hand(distance, coefficient, teacher=TEACHER, epochs=3):
@@ -112,9 +121,9 @@ class TestStep:
         own, other = make_weights(bank, "norm", START), make_weights(bank, "norm", TEACHER)
         task = Task(2, 0, "norm", own, {"teacher": other.flat})
         training = TrainingSettings(epochs=2, batch_size=6)
-        visit = Visit(task, bank.lend("norm", own), make_examples(18), training, 0.1, {}, bank, KEY)
-        hooks = GlobalDistillation(coefficient=2.0).begin(visit)
-        train(visit, hooks, AS_IT_IS, CPU)
+        client = make_client(task, bank.lend("norm", own), make_examples(18), training, 0.1, {}, bank, KEY)
+        hooks = GlobalDistillation(coefficient=2.0).begin(client)
+        train(client, hooks)
         (teacher,) = hooks.teachers
         assert Weights.of(teacher.network).equals(other)
         assert all(parameter.grad is None for parameter in teacher.network.parameters())

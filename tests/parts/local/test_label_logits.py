@@ -13,19 +13,21 @@ from pydantic import ValidationError
 from fedfuse.core.messages import Task
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
+from fedfuse.federation.client import Clients
 from fedfuse.models import Mlp
-from fedfuse.parts.local import Batch, Clients, Hooks, Plain, TrainingSettings, Visit
+from fedfuse.parts.local import Batch, Hooks, Plain
 from fedfuse.parts.local.label_logits import LabelLogits
 from fedfuse.parts.local.loop import train
 from fedfuse.parts.protocol import FullWeights
 from fedfuse.runtime.batches import epoch_batches
 from fedfuse.runtime.optimizers import Sgd
+from fedfuse.runtime.training import TrainingSettings
 from tests.helpers import (
     AS_IT_IS,
     CLASSES,
-    CPU,
     TinyNorm,
     make_bank,
+    make_client,
     make_examples,
     make_federation,
     make_recipe,
@@ -40,14 +42,14 @@ TARGETS = torch.tensor([[2.0, -1.0, 0.5], [0.0, 1.0, -2.0], [-0.5, 0.3, 3.0]])
 NAN = math.nan
 
 
-def visit_of(targets=None, state=None, dropout=0.0, labels=None):
+def client_of(targets=None, state=None, dropout=0.0, labels=None):
     bank = make_bank(net=TinyNorm(dropout=dropout))
     weights = make_weights(bank, "net", 1)
     task = Task(2, 0, "net", weights, {} if targets is None else {"label_logits": targets})
     examples = make_examples(18)
     if labels is not None:
         examples = type(examples)(examples.inputs, labels)
-    return Visit(task, bank.lend("net", weights), examples, TRAINING, 0.2, state or {}, bank, KEY)
+    return make_client(task, bank.lend("net", weights), examples, TRAINING, 0.2, state or {}, bank, KEY)
 
 
 def formula(logits, labels, targets, temperature):
@@ -61,29 +63,29 @@ def formula(logits, labels, targets, temperature):
     return total / len(labels)
 
 
-def by_hand(visit, coefficient, temperature):
+def by_hand(client, coefficient, temperature):
     """The trained weights, and every step's logits and labels."""
     bank = make_bank(net=TinyNorm())
-    model = bank.lend("net", visit.task.weights).train()
+    model = bank.lend("net", client.task.weights).train()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.2)
     seen = []
     for epoch in range(TRAINING.epochs):
         for where in epoch_batches(18, 6, KEY.child("batches", epoch)):
-            labels, logits = visit.examples.labels[where], model(visit.examples.inputs[where])
+            labels, logits = client.examples.labels[where], model(client.examples.inputs[where])
             seen += zip(labels.tolist(), logits.detach(), strict=True)
             loss = F.cross_entropy(logits, labels)
-            if "label_logits" in visit.task.extras:
-                loss = loss + coefficient * formula(logits, labels, visit.task.extras["label_logits"], temperature)
+            if "label_logits" in client.task.extras:
+                loss = loss + coefficient * formula(logits, labels, client.task.extras["label_logits"], temperature)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
     return Weights.of(model), seen
 
 
-def trained(objective, visit):
-    hooks = objective.begin(visit)
-    train(visit, hooks, AS_IT_IS, CPU)
-    return Weights.of(visit.model), hooks
+def trained(objective, client):
+    hooks = objective.begin(client)
+    train(client, hooks)
+    return Weights.of(client.model), hooks
 
 
 def with_unknown(*labels):
@@ -98,7 +100,7 @@ class TestLoss:
     def test_value_and_gradient(self, targets, temperature):
         logits = torch.randn(8, CLASSES, generator=torch.Generator().manual_seed(0), requires_grad=True)
         labels = torch.tensor([0, 1, 2, 2, 1, 0, 0, 1])
-        hooks = LabelLogits(coefficient=0.7, temperature=temperature).begin(visit_of(targets))
+        hooks = LabelLogits(coefficient=0.7, temperature=temperature).begin(client_of(targets))
         result = hooks.penalty(Batch(logits, labels), logits, logits)
         expected = 0.7 * formula(logits, labels, targets, temperature)
         torch.testing.assert_close(result, expected)
@@ -109,21 +111,21 @@ class TestLoss:
         assert gradient[~unknown].abs().min() > 0
 
     def test_training(self, targets, temperature):
-        expected, _ = by_hand(visit_of(targets), 0.7, temperature)
-        result, _ = trained(LabelLogits(coefficient=0.7, temperature=temperature), visit_of(targets))
+        expected, _ = by_hand(client_of(targets), 0.7, temperature)
+        result, _ = trained(LabelLogits(coefficient=0.7, temperature=temperature), client_of(targets))
         assert torch.allclose(result.flat, expected.flat, rtol=1e-4, atol=1e-5)
-        assert not torch.allclose(result.flat, by_hand(visit_of(), 0.7, 1.0)[0].flat, rtol=1e-4, atol=1e-5)
+        assert not torch.allclose(result.flat, by_hand(client_of(), 0.7, 1.0)[0].flat, rtol=1e-4, atol=1e-5)
 
 
 class TestIsPlain:
     @pytest.mark.parametrize("dropout", [0.0, 0.3])
     def test_without_targets(self, dropout):
-        result, _ = trained(LabelLogits(coefficient=5.0), visit_of(dropout=dropout))
-        assert result.equals(trained(Plain(), visit_of(dropout=dropout))[0])
+        result, _ = trained(LabelLogits(coefficient=5.0), client_of(dropout=dropout))
+        assert result.equals(trained(Plain(), client_of(dropout=dropout))[0])
 
     def test_with_coefficient_zero(self):
-        result, hooks = trained(LabelLogits(coefficient=0.0), visit_of(TARGETS))
-        assert result.equals(trained(Plain(), visit_of())[0])
+        result, hooks = trained(LabelLogits(coefficient=0.0), client_of(TARGETS))
+        assert result.equals(trained(Plain(), client_of())[0])
         assert type(hooks) is Hooks
 
     @pytest.mark.parametrize("participation", [1.0, 0.5])
@@ -145,8 +147,8 @@ class TestIsPlain:
 class TestSums:
     @pytest.mark.parametrize("targets", [None, TARGETS], ids=["round 1", "later"])
     def test_they_are_a_loop_over_examples(self, targets):
-        _, seen = by_hand(visit_of(targets), 0.1, 1.0)
-        _, hooks = trained(LabelLogits(), visit_of(targets))
+        _, seen = by_hand(client_of(targets), 0.1, 1.0)
+        _, hooks = trained(LabelLogits(), client_of(targets))
         sums, counts = torch.zeros(CLASSES, CLASSES), torch.ones(CLASSES)
         for label, logits in seen:
             sums[label] += logits
@@ -161,7 +163,7 @@ class TestSums:
     def test_means_are_over_the_counts_and_nan_where_there_was_nothing(self, first):
         labels = torch.arange(18) % 2
         objective = LabelLogits(count_from=first)
-        _, hooks = trained(objective, visit_of(labels=labels))
+        _, hooks = trained(objective, client_of(labels=labels))
         extras = hooks.extras()
         assert extras["logit_counts"].tolist() == [18.0 + first, 18.0 + first, first]
         means = objective.class_means(extras)
@@ -171,7 +173,7 @@ class TestSums:
     @pytest.mark.parametrize(("first", "share"), [(0, 1.0), (1, 0.5)])
     def test_a_label_seen_once_has_its_logits_or_half_of_them(self, first, share):
         objective, logits = LabelLogits(count_from=first), torch.randn(2, CLASSES)
-        hooks = objective.begin(visit_of())
+        hooks = objective.begin(client_of())
         hooks.penalty(Batch(logits, torch.tensor([2, 0])), logits, logits)
         means = objective.class_means(hooks.extras())
         torch.testing.assert_close(means[[2, 0]], share * logits)
@@ -180,19 +182,19 @@ class TestSums:
     @pytest.mark.parametrize("first", [0, 1])
     def test_they_go_on_from_visit_to_visit(self, first):
         objective = LabelLogits(count_from=first)
-        _, hooks = trained(objective, visit_of())
+        _, hooks = trained(objective, client_of())
         state = hooks.state()
         kept = {name: tensor.clone() for name, tensor in state.items()}
-        _, again = trained(objective, visit_of(state=state))
+        _, again = trained(objective, client_of(state=state))
         torch.testing.assert_close(again.extras()["logit_sums"], 2 * kept["logit_sums"], rtol=1e-4, atol=1e-4)
         assert torch.equal(again.extras()["logit_counts"], 2 * kept["logit_counts"] - first)
         assert all(torch.equal(state[name], kept[name]) for name in kept), "the old state is a value, not a place"
 
     def test_or_start_afresh(self):
         objective = LabelLogits(sums="each_visit")
-        _, hooks = trained(objective, visit_of())
+        _, hooks = trained(objective, client_of())
         assert hooks.state() == {}
-        _, again = trained(objective, visit_of(state=trained(LabelLogits(), visit_of())[1].state()))
+        _, again = trained(objective, client_of(state=trained(LabelLogits(), client_of())[1].state()))
         assert torch.equal(again.extras()["logit_sums"], hooks.extras()["logit_sums"])
 
     def test_clients_do_not_leak(self):

@@ -16,17 +16,18 @@ from fedfuse.core.weights import Weights
 from fedfuse.data import Examples, Normalisation, Transform
 from fedfuse.engines import LocalEngine
 from fedfuse.models import TextCnn
-from fedfuse.parts.local import Hooks, TrainingSettings, Visit
+from fedfuse.parts.local import Hooks
 from fedfuse.parts.local.loop import train
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.batches import epoch_batches
 from fedfuse.runtime.optimizers import Adam, AdamW, Sgd
+from fedfuse.runtime.training import TrainingSettings
 from tests.helpers import (
-    AS_IT_IS,
     CPU,
     Recorder,
     TinyNorm,
     make_bank,
+    make_client,
     make_examples,
     make_federation,
     make_weights,
@@ -35,10 +36,10 @@ from tests.helpers import (
 KEY = Key(3).child("round", 1, "client", 0)
 
 
-def visit_of(training, seed=1, count=21):
+def client_of(training, seed=1, count=21):
     bank = make_bank(norm=TinyNorm())
     weights = make_weights(bank, "norm", seed)
-    return Visit(
+    return make_client(
         Task(1, 0, "norm", weights),
         bank.lend("norm", weights),
         make_examples(count),
@@ -50,16 +51,16 @@ def visit_of(training, seed=1, count=21):
     )
 
 
-def by_hand(visit, make_optimizer):
+def by_hand(client, make_optimizer):
     """What a textbook does with the same batches."""
     bank = make_bank(norm=TinyNorm())
-    model = bank.lend("norm", visit.task.weights).train()
+    model = bank.lend("norm", client.task.weights).train()
     optimizer = make_optimizer(model.parameters())
     losses = []
-    for epoch in range(visit.training.epochs):
-        for where in epoch_batches(len(visit.examples), visit.training.batch_size, KEY.child("batches", epoch)):
+    for epoch in range(client.training.epochs):
+        for where in epoch_batches(len(client.examples), client.training.batch_size, KEY.child("batches", epoch)):
             optimizer.zero_grad()
-            loss = F.cross_entropy(model(visit.examples.inputs[where]), visit.examples.labels[where])
+            loss = F.cross_entropy(model(client.examples.inputs[where]), client.examples.labels[where])
             loss.backward()
             optimizer.step()
             losses.append(loss.item())
@@ -68,26 +69,28 @@ def by_hand(visit, make_optimizer):
 
 def test_sgd_is_the_hand_written_loop_bit_for_bit():
     optimizer = Sgd(learning_rate=0.1, momentum=0.9, weight_decay=1e-3)
-    visit = visit_of(TrainingSettings(epochs=3, batch_size=4, optimizer=optimizer))
-    expected, losses = by_hand(visit, lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, weight_decay=1e-3, fused=True))
-    trained = train(visit, Hooks(), AS_IT_IS, CPU)
-    assert Weights.of(visit.model).equals(expected)
+    client = client_of(TrainingSettings(epochs=3, batch_size=4, optimizer=optimizer))
+    expected, losses = by_hand(
+        client, lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, weight_decay=1e-3, fused=True)
+    )
+    trained = train(client, Hooks())
+    assert Weights.of(client.model).equals(expected)
     assert trained.steps == len(losses) == 3 * 5
     assert abs(trained.loss - sum(losses) / len(losses)) < 1e-6
 
 
 def test_without_shuffling_every_epoch_has_the_order_of_the_examples():
     training = TrainingSettings(epochs=3, batch_size=4, shuffle=False, optimizer=Sgd(learning_rate=0.1))
-    visit = visit_of(training, count=12)
-    model = make_bank(norm=TinyNorm()).lend("norm", visit.task.weights).train()
+    client = client_of(training, count=12)
+    model = make_bank(norm=TinyNorm()).lend("norm", client.task.weights).train()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, fused=True)
     for _ in range(3):
-        for inputs, labels in zip(visit.examples.inputs.split(4), visit.examples.labels.split(4), strict=True):
+        for inputs, labels in zip(client.examples.inputs.split(4), client.examples.labels.split(4), strict=True):
             optimizer.zero_grad()
             F.cross_entropy(model(inputs), labels).backward()
             optimizer.step()
-    train(visit, Hooks(), AS_IT_IS, CPU)
-    assert Weights.of(visit.model).equals(Weights.of(model))
+    train(client, Hooks())
+    assert Weights.of(client.model).equals(Weights.of(model))
 
 
 @pytest.mark.parametrize(
@@ -105,7 +108,7 @@ def test_without_shuffling_every_epoch_has_the_order_of_the_examples():
 )
 def test_the_rate_falls_inside_a_round_and_starts_anew_in_the_next_visit(settings, factors):
     training = TrainingSettings(epochs=2, batch_size=4, optimizer=Sgd(learning_rate=0.1), **settings)
-    visit = visit_of(training, count=12)
+    client = client_of(training, count=12)
     rates = iter([0.1 * factor for factor in factors])
 
     def scheduled(parameters):
@@ -117,12 +120,12 @@ def test_the_rate_falls_inside_a_round_and_starts_anew_in_the_next_visit(setting
         optimizer.register_step_pre_hook(set_rate)
         return optimizer
 
-    expected, _ = by_hand(visit, scheduled)
-    train(visit, Hooks(), AS_IT_IS, CPU)
-    torch.testing.assert_close(Weights.of(visit.model).flat, expected.flat, rtol=1e-6, atol=1e-7)
-    again = visit_of(training, count=12)
-    train(again, Hooks(), AS_IT_IS, CPU)
-    assert Weights.of(again.model).equals(Weights.of(visit.model))
+    expected, _ = by_hand(client, scheduled)
+    train(client, Hooks())
+    torch.testing.assert_close(Weights.of(client.model).flat, expected.flat, rtol=1e-6, atol=1e-7)
+    again = client_of(training, count=12)
+    train(again, Hooks())
+    assert Weights.of(again.model).equals(Weights.of(client.model))
 
 
 def test_stragglers_and_unequal_clients_end_their_own_schedule():
@@ -154,43 +157,45 @@ def test_texts_are_batched_by_length_if_wanted(by_length, monkeypatch):
     tokens = torch.randint(1, 20, (12, 6), generator=Key(0).torch(), dtype=torch.int32)
     examples = Examples(tokens, torch.zeros(12, dtype=torch.long))
     training = TrainingSettings(batch_size=4, by_length=by_length)
-    visit = Visit(Task(1, 0, "text", weights), bank.lend("text", weights), examples, training, 0.1, {}, bank, KEY)
-    train(visit, Hooks(), Transform(Normalisation((), ()), (6,)), CPU)
+    client = make_client(
+        Task(1, 0, "text", weights), bank.lend("text", weights), examples, training, 0.1, {}, bank, KEY
+    )
+    train(client, Hooks(), Transform(Normalisation((), ()), (6,)), CPU)
     assert [given is not None for given in seen] == [by_length]
 
 
 def test_adam_is_the_hand_written_loop_bit_for_bit():
-    visit = visit_of(TrainingSettings(epochs=2, batch_size=8, optimizer=Adam(learning_rate=0.01)))
-    expected, _ = by_hand(visit, lambda p: torch.optim.Adam(p, lr=0.01, fused=True))
-    train(visit, Hooks(), AS_IT_IS, CPU)
-    assert Weights.of(visit.model).equals(expected)
+    client = client_of(TrainingSettings(epochs=2, batch_size=8, optimizer=Adam(learning_rate=0.01)))
+    expected, _ = by_hand(client, lambda p: torch.optim.Adam(p, lr=0.01, fused=True))
+    train(client, Hooks())
+    assert Weights.of(client.model).equals(expected)
 
 
 def test_adamw_is_the_hand_written_loop_bit_for_bit():
     optimizer = AdamW(learning_rate=0.01, weight_decay=0.5)
-    visit = visit_of(TrainingSettings(epochs=2, batch_size=8, optimizer=optimizer))
-    expected, _ = by_hand(visit, lambda p: torch.optim.AdamW(p, lr=0.01, weight_decay=0.5, fused=True))
-    train(visit, Hooks(), AS_IT_IS, CPU)
-    assert Weights.of(visit.model).equals(expected)
+    client = client_of(TrainingSettings(epochs=2, batch_size=8, optimizer=optimizer))
+    expected, _ = by_hand(client, lambda p: torch.optim.AdamW(p, lr=0.01, weight_decay=0.5, fused=True))
+    train(client, Hooks())
+    assert Weights.of(client.model).equals(expected)
 
 
 def test_adamw_without_weight_decay_is_adam_and_with_it_is_not():
     ends = []
     for optimizer in (Adam(), AdamW(weight_decay=0.0), AdamW(weight_decay=0.5), Adam(weight_decay=0.5)):
-        visit = visit_of(TrainingSettings(epochs=2, batch_size=8, optimizer=optimizer))
-        train(visit, Hooks(), AS_IT_IS, CPU)
-        ends.append(Weights.of(visit.model))
+        client = client_of(TrainingSettings(epochs=2, batch_size=8, optimizer=optimizer))
+        train(client, Hooks())
+        ends.append(Weights.of(client.model))
     assert ends[0].equals(ends[1])
     assert not any(one.equals(other) for one, other in ((ends[0], ends[2]), (ends[2], ends[3])))
 
 
 def test_the_model_trains_in_train_mode_whatever_it_was_in():
     training = TrainingSettings(epochs=1, batch_size=8)
-    one, other = visit_of(training), visit_of(training)
+    one, other = client_of(training), client_of(training)
     one.model.eval()
     other.model.train()
-    for visit in (one, other):
-        train(visit, Hooks(), AS_IT_IS, CPU)
+    for client in (one, other):
+        train(client, Hooks())
     assert Weights.of(one.model).equals(Weights.of(other.model))
     assert not torch.equal(Weights.of(one.model).buffers, one.task.weights.buffers)
 
@@ -202,8 +207,8 @@ class TestStop:
         settings = TrainingSettings(
             epochs=epochs, batch_size=4, stop_above=bound, optimizer=Sgd(learning_rate=rate, momentum=0.9)
         )
-        visit = visit_of(settings)
-        return train(visit, hooks or Hooks(), AS_IT_IS, CPU), Weights.of(visit.model)
+        client = client_of(settings)
+        return train(client, hooks or Hooks()), Weights.of(client.model)
 
     def test_it_takes_no_step_more_than_the_first_after_which_the_mean_is_above(self):
         losses = Listening()
@@ -277,9 +282,9 @@ class Recording(Hooks):
 
 
 def test_hooks_run_at_their_moments():
-    visit = visit_of(TrainingSettings(epochs=2, batch_size=6, optimizer=Sgd(learning_rate=0.5)), count=12)
-    hooks = Recording(visit.model)
-    train(visit, hooks, AS_IT_IS, CPU)
+    client = client_of(TrainingSettings(epochs=2, batch_size=6, optimizer=Sgd(learning_rate=0.5)), count=12)
+    hooks = Recording(client.model)
+    train(client, hooks)
     assert [moment for moment, _, _ in hooks.calls] == ["penalty", "on_gradient", "on_step_end"] * 4
     for start in range(0, len(hooks.calls), 3):
         (_, before, _), (_, at_gradient, gradient), (_, after, _) = hooks.calls[start : start + 3]
@@ -289,9 +294,9 @@ def test_hooks_run_at_their_moments():
 
 def test_a_hook_that_only_listens_changes_nothing():
     training = TrainingSettings(epochs=2, batch_size=5)
-    quiet, recorded = visit_of(training), visit_of(training)
-    train(quiet, Hooks(), AS_IT_IS, CPU)
-    train(recorded, Recording(recorded.model), AS_IT_IS, CPU)
+    quiet, recorded = client_of(training), client_of(training)
+    train(quiet, Hooks())
+    train(recorded, Recording(recorded.model))
     assert Weights.of(quiet.model).equals(Weights.of(recorded.model))
 
 
@@ -303,15 +308,15 @@ def test_a_penalty_is_added_to_the_loss():
         def penalty(self, batch, features, logits):
             return 0.3 * features.pow(2).mean() + 0.1 * logits[:, 0].mean() + 0.0 * batch.inputs.sum()
 
-    visit = visit_of(TrainingSettings(epochs=1, batch_size=12, optimizer=Sgd(learning_rate=0.1)), count=12)
+    client = client_of(TrainingSettings(epochs=1, batch_size=12, optimizer=Sgd(learning_rate=0.1)), count=12)
     bank = make_bank(norm=TinyNorm())
-    model = bank.lend("norm", visit.task.weights).train()
+    model = bank.lend("norm", client.task.weights).train()
     (where,) = epoch_batches(12, 12, KEY.child("batches", 0))
-    x, y = visit.examples.inputs[where], visit.examples.labels[where]
+    x, y = client.examples.inputs[where], client.examples.labels[where]
     h = model.features(x)
     z = model.classifier(h)
     (F.cross_entropy(z, y) + 0.3 * h.pow(2).mean() + 0.1 * z[:, 0].mean()).backward()
     expected = [p.detach() - 0.1 * p.grad for p in model.parameters()]
-    train(visit, Pull(visit.model), AS_IT_IS, CPU)
-    for got, wanted in zip(visit.model.parameters(), expected, strict=True):
+    train(client, Pull(client.model))
+    for got, wanted in zip(client.model.parameters(), expected, strict=True):
         assert torch.allclose(got, wanted, atol=1e-7)

@@ -8,12 +8,14 @@ import torch.nn.functional as F
 from fedfuse.core.messages import Task
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
+from fedfuse.federation.client import Clients
 from fedfuse.parts.binary import norm_parameters, quantise
-from fedfuse.parts.local import Clients, OneBit, TrainingSettings, Visit
+from fedfuse.parts.local import OneBit
 from fedfuse.parts.protocol import FullWeights
 from fedfuse.runtime.batches import epoch_batches
 from fedfuse.runtime.optimizers import Sgd
-from tests.helpers import AS_IT_IS, TinyNorm, make_bank, make_examples, make_weights
+from fedfuse.runtime.training import TrainingSettings
+from tests.helpers import AS_IT_IS, TinyNorm, make_bank, make_client, make_examples, make_weights
 
 TRAINING = TrainingSettings(epochs=2, batch_size=5, optimizer=Sgd(learning_rate=0.2))
 
@@ -81,4 +83,4 @@ def test_the_error_is_what_quantising_took_away():
 
 def _visit(clients, weights):
     model = clients.bank.lend("norm", weights)
-    return Visit(Task(1, 0, "norm", weights), model, clients.datasets[0], TRAINING, 0.2, {}, clients.bank, Key(0))
+    return make_client(Task(1, 0, "norm", weights), model, clients.datasets[0], TRAINING, 0.2, {}, clients.bank, Key(0))

@@ -9,11 +9,12 @@ import torch.nn.functional as F
 from fedfuse.core.messages import Task
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
-from fedfuse.parts.local import Plain, Proximal, TrainingSettings, Visit
+from fedfuse.parts.local import Plain, Proximal
 from fedfuse.parts.local.loop import train
 from fedfuse.runtime.batches import epoch_batches
 from fedfuse.runtime.optimizers import Sgd
-from tests.helpers import AS_IT_IS, CPU, TinyNorm, make_bank, make_examples, make_weights
+from fedfuse.runtime.training import TrainingSettings
+from tests.helpers import TinyNorm, make_bank, make_client, make_examples, make_weights
 
 KEY = Key(3)
 
@@ -22,7 +23,7 @@ def trained(objective, epochs, momentum=0.0):
     bank = make_bank(norm=TinyNorm())
     weights = make_weights(bank, "norm", 1)
     training = TrainingSettings(epochs=epochs, batch_size=6, optimizer=Sgd(learning_rate=0.2, momentum=momentum))
-    visit = Visit(
+    client = make_client(
         Task(1, 0, "norm", weights),
         bank.lend("norm", weights),
         make_examples(18),
@@ -32,8 +33,8 @@ def trained(objective, epochs, momentum=0.0):
         bank,
         KEY,
     )
-    train(visit, objective.begin(visit), AS_IT_IS, CPU)
-    return Weights.of(visit.model)
+    train(client, objective.begin(client))
+    return Weights.of(client.model)
 
 
 def by_hand(strength, epochs, momentum=0.0):

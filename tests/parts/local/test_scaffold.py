@@ -15,13 +15,13 @@ from fedfuse.engines import LocalEngine
 from fedfuse.experiment.run import Experiment
 from fedfuse.models import Mlp
 from fedfuse.parts.base import CheckContext
-from fedfuse.parts.local import Plain, TrainingSettings
+from fedfuse.parts.local import Plain
 from fedfuse.parts.local.scaffold import ControlVariates
-from fedfuse.parts.local.settings import Decay
 from fedfuse.parts.merge import Mean
 from fedfuse.parts.screen import Screen, Screened
 from fedfuse.runtime.batches import epoch_batches
 from fedfuse.runtime.optimizers import Adam, Sgd
+from fedfuse.runtime.training import Decay, TrainingSettings
 from tests.helpers import TinyNorm, make_bank, make_examples, make_federation, make_recipe, tiny_config
 
 SHORT = TrainingSettings(epochs=1, batch_size=4)
@@ -133,16 +133,16 @@ class Watching(ControlVariates):
 
     kind: Literal["watching"] = "watching"
 
-    def begin(self, visit):
-        hooks = super().begin(visit)
+    def begin(self, client):
+        hooks = super().begin(client)
         correct, seen = hooks.on_gradient, []
 
         def on_gradient():
-            seen.append(torch.cat([p.grad.reshape(-1) for p in visit.model.parameters()]))
+            seen.append(torch.cat([p.grad.reshape(-1) for p in client.model.parameters()]))
             correct()
 
         hooks.on_gradient = on_gradient
-        SEEN[visit.task.round, visit.task.client] = seen
+        SEEN[client.task.round, client.task.client] = seen
         return hooks
 
 

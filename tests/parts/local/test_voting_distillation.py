@@ -13,12 +13,13 @@ from fedfuse.core.messages import Task
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.parts.base import CheckContext
-from fedfuse.parts.local import GlobalDistillation, Plain, TrainingSettings, Visit, VotingDistillation
+from fedfuse.parts.local import GlobalDistillation, Plain, VotingDistillation
 from fedfuse.parts.local.loop import train
 from fedfuse.runtime.batches import epoch_batches
 from fedfuse.runtime.evaluate import Evaluator
 from fedfuse.runtime.optimizers import Sgd
-from tests.helpers import AS_IT_IS, CPU, TinyNorm, make_bank, make_evaluator, make_examples, make_weights
+from fedfuse.runtime.training import TrainingSettings
+from tests.helpers import TinyNorm, make_bank, make_client, make_evaluator, make_examples, make_weights
 from tests.parts.local.test_global_distillation import buffered, divergence, finals, near, played
 
 KEY = Key(3)
@@ -36,11 +37,11 @@ def trained(objective, coefficients, seeds=(1, 2, 3)):
     own, *past = (make_weights(bank, "norm", seed) for seed in seeds)
     extras = {"models": torch.stack([w.flat for w in past]), "coefficients": torch.tensor(coefficients)}
     training = TrainingSettings(epochs=3, batch_size=6, optimizer=Sgd(learning_rate=0.2))
-    visit = Visit(
+    client = make_client(
         Task(4, 0, "norm", own, extras), bank.lend("norm", own), make_examples(18), training, 0.2, {}, bank, KEY
     )
-    train(visit, objective.begin(visit), AS_IT_IS, CPU)
-    return Weights.of(visit.model)
+    train(client, objective.begin(client))
+    return Weights.of(client.model)
 
 
 def by_hand(coefficients, seeds=(1, 2, 3)):

@@ -17,9 +17,9 @@ from fedfuse.federation.recipe import Recipe
 from fedfuse.models import CnnDeep, ConvNet, Mlp, ResNet
 from fedfuse.parts.base import CheckContext
 from fedfuse.parts.fuse import Distiller, EnsembleDistillation
-from fedfuse.parts.fuse.members import AverageTeacher, ClientTeachers
 from fedfuse.parts.merge import Matched, Mean
 from fedfuse.parts.merge.matched import Layer, carry_over, output_layer
+from fedfuse.parts.teachers import AverageTeacher, ClientTeachers
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.optimizers import Sgd
 from tests.helpers import (

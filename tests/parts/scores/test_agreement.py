@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from fedfuse.core.weights import NOTHING
-from fedfuse.parts.protocol import ByAgreement
+from fedfuse.parts.scores import ByAgreement
 from tests.helpers import make_update
 
 INPUTS, CLIENTS, CLASSES = 6, 8, 4

@@ -12,11 +12,10 @@ from sklearn.linear_model import LogisticRegression
 from fedfuse.core.messages import Task
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import NOTHING
-from fedfuse.parts.protocol import ByCertainty, Party
-from fedfuse.parts.scores import certainty
+from fedfuse.parts.scores import ByCertainty, certainty
 from fedfuse.parts.scores.certainty import fit
 from fedfuse.runtime.source import Source
-from tests.helpers import AS_IT_IS, CPU, make_bank, make_examples, make_source, make_update, make_weights
+from tests.helpers import AS_IT_IS, CPU, make_bank, make_client, make_examples, make_source, make_update, make_weights
 
 
 @pytest.mark.parametrize(("shift", "regularisation"), [(0.5, 0.01), (0.5, 1.0), (6.0, 0.01), (6.0, 1e-4)])
@@ -32,17 +31,17 @@ def test_the_regression_is_scikit_learns(shift, regularisation):
     assert found == pytest.approx(expected, rel=1e-3, abs=1e-4)
 
 
-def party(examples, source, key=3):
+def client(examples, source, key=3):
     bank = make_bank()
     weights = make_weights(bank, "mlp", 1)
     task = Task(1, 0, "mlp", weights, {"extractor": weights.flat})
-    return Party(task, bank.lend("mlp", weights), examples, AS_IT_IS, bank, source, None, {}, Key(key), Key(0))
+    return make_client(task, bank.lend("mlp", weights), examples, bank=bank, source=source, key=Key(key))
 
 
 def test_inputs_like_ones_own_count_more():
     examples, source = make_examples(60), make_source(50)
     far = Source("far", source.raw * 2 + 10, AS_IT_IS, CPU)
-    client = party(examples, far)
+    client = client(examples, far)
     learnt = ByCertainty().learn(client)
     like, unlike = (ByCertainty().testify(learnt, client, s)["certainty_scores"] for s in (source, far))
     assert like.shape == (50,)
@@ -58,7 +57,7 @@ def test_negatives_are_not_asked_about(monkeypatch):
     """Whoever has the common key divides the public inputs alike: each is asked about or is a negative, never both."""
     weighting, source, looked_at = ByCertainty(negatives=0.25), make_source(20), []
     monkeypatch.setattr(certainty, "features_on", lambda s, _: (looked_at.append(s), torch.rand(len(s), 5))[1])
-    weighting.learn(party(make_examples(7), source))
+    weighting.learn(client(make_examples(7), source))
     _, negatives = looked_at
     asked = weighting.scored(source, Key(0))
     assert (len(asked), len(negatives)) == (15, 5)
@@ -87,9 +86,9 @@ def test_weights_are_the_shares_of_the_scores():
 
 def test_privacy_noise_has_the_stated_deviation():
     examples, source = make_examples(40), make_source(50)
-    plain = ByCertainty().learn(party(examples, source))["direction"]
+    plain = ByCertainty().learn(client(examples, source))["direction"]
     private = ByCertainty(epsilon=0.5, delta=1e-5)
-    moved = [private.learn(party(examples, source, key))["direction"] - plain for key in range(60)]
+    moved = [private.learn(client(examples, source, key))["direction"] - plain for key in range(60)]
     examples_in_all = 40 + 10
     expected = math.sqrt(2 * math.log(1.25 / 1e-5)) * 2 / (examples_in_all * 0.01) / 0.5
     assert float(torch.cat(moved).std()) == pytest.approx(expected, rel=0.15)

@@ -10,8 +10,19 @@ from fedfuse.core.messages import Task
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import NOTHING
 from fedfuse.models.autoencoder import autoencoder
-from fedfuse.parts.protocol import ByExamples, ByLabels, ByReconstruction, Party, Predictions
-from tests.helpers import AS_IT_IS, CLASSES, make_bank, make_examples, make_source, make_update, make_view, make_weights
+from fedfuse.parts.protocol import Predictions
+from fedfuse.parts.scores import ByExamples, ByLabels, ByReconstruction
+from tests.helpers import (
+    AS_IT_IS,
+    CLASSES,
+    make_bank,
+    make_client,
+    make_examples,
+    make_source,
+    make_update,
+    make_view,
+    make_weights,
+)
 
 INPUTS = 7
 SIZES = [5, 20, 75]
@@ -83,17 +94,17 @@ def test_w2_does_not_depend_on_the_scale_of_the_errors(scale):
         torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-6)
 
 
-def party(examples, source):
+def client(examples, source):
     bank = make_bank()
     weights = make_weights(bank, "mlp", 1)
     model = bank.lend("mlp", weights)
     task = Task(1, 0, "mlp", weights)
-    return Party(task, model, examples, AS_IT_IS, bank, source, None, {}, Key(3), Key(0))
+    return make_client(task, model, examples, bank=bank, source=source, key=Key(3))
 
 
 def test_label_counts_are_the_clients_own():
     examples = make_examples(40)
-    testimony = ByLabels().testify({}, party(examples, None), make_source(3))
+    testimony = ByLabels().testify({}, client(examples, None), make_source(3))
     assert testimony["label_counts"].tolist() == [int((examples.labels == c).sum()) for c in range(CLASSES)]
 
 
@@ -102,7 +113,7 @@ def test_an_autoencoder_knows_what_it_was_trained_on():
     examples, near, far = make_examples(60), make_source(30, seed=5), make_source(30, seed=6)
     far = type(far)("far", far.raw * 4 + 8, AS_IT_IS, far.compute)
     weighting = ByReconstruction(epochs=40, batch_size=16)
-    client = party(examples, near)
+    client = client(examples, near)
     learnt = weighting.learn(client)
     errors = [weighting.testify(learnt, client, s)["reconstruction_errors"] for s in (near, far)]
     assert errors[0].shape == (30,)
@@ -113,9 +124,9 @@ def test_the_testimony_follows_the_key_alone():
     examples, source = make_examples(20), make_source(6)
     weighting = ByReconstruction(epochs=2)
     torch.manual_seed(1)
-    one = weighting.learn(party(examples, source))["autoencoder"]
+    one = weighting.learn(client(examples, source))["autoencoder"]
     torch.manual_seed(2)
-    other = weighting.learn(party(examples, source))["autoencoder"]
+    other = weighting.learn(client(examples, source))["autoencoder"]
     assert torch.equal(one, other)
 
 

@@ -6,7 +6,7 @@ import torch
 
 from fedfuse.core.randomness import Key
 from fedfuse.data import Examples, Normalisation, Transform
-from fedfuse.parts.fuse import Surroundings
+from fedfuse.parts.sources import Surroundings
 from tests.helpers import AS_IT_IS, CLASSES, CPU, make_examples
 
 NOTHING = make_examples(0)

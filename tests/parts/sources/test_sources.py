@@ -15,7 +15,7 @@ from fedfuse.experiment.assembly import build, cautions
 from fedfuse.experiment.config import validate
 from fedfuse.experiment.run import Experiment
 from fedfuse.federation.events import EventLog
-from fedfuse.parts.fuse import GaussianNoise, HeldOut, OtherDataset, PublicData, UniformNoise
+from fedfuse.parts.sources import GaussianNoise, HeldOut, OtherDataset, PublicData, UniformNoise
 from tests.helpers import files_of, make_examples, tiny_config, tiny_method
 from tests.parts.sources.surroundings import around, images, planar
 

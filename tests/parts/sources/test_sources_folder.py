@@ -11,7 +11,7 @@ import torch
 from fedfuse.core.errors import ConfigError, DataError
 from fedfuse.core.randomness import Key
 from fedfuse.data import DataSettings, load
-from fedfuse.parts.fuse import UnlabelledFiles
+from fedfuse.parts.sources import UnlabelledFiles
 from tests.data.samples import encode, png, random_images
 from tests.parts.sources.surroundings import images, planar
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from fedfuse.core.errors import ConfigError, DataError
 from fedfuse.data import Examples
-from fedfuse.parts.fuse import FrozenGenerator
+from fedfuse.parts.sources import FrozenGenerator
 from fedfuse.parts.sources.generators import GeneratorTraining, VaeSettings, train_generator
 from tests.helpers import make_examples
 from tests.parts.sources.surroundings import around, images, planar

@@ -24,9 +24,9 @@ from fedfuse.engines.ray.pool import RayPool, Resources
 from fedfuse.engines.ray.process import work
 from fedfuse.engines.ray.progress import ProgressQueue
 from fedfuse.federation import Engine
+from fedfuse.federation.client import Clients
 from fedfuse.federation.events import EventLog
 from fedfuse.federation.state import ClientStates
-from fedfuse.parts.local import Clients
 from fedfuse.runtime.pool import Pool, Progress
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from fedfuse.engines.packing import Bytes, Packed, unpack
 from fedfuse.engines.ray.progress import ProgressSender
 from fedfuse.engines.worker import answer, warm_up
-from fedfuse.parts.local import Clients
+from fedfuse.federation.client import Clients
 from fedfuse.runtime.pool import silence
 
 

@@ -16,12 +16,14 @@ from fedfuse.core.foreign import source_sha256
 from fedfuse.core.part import Settings, addresses_in
 from fedfuse.data import AnyPartition, DataSettings, Iid
 from fedfuse.engines import AnyEngine, LocalEngineSettings
+from fedfuse.experiment.config.older import renewed
 from fedfuse.federation import EvaluationSettings, FederationSettings, Recipe
 from fedfuse.methods import Method, find_method, method_names
 from fedfuse.models import AnyArchitecture
-from fedfuse.parts.fuse import AnySource, EnsembleOnly, HeldOut
-from fedfuse.parts.local import TrainingSettings
+from fedfuse.parts.fuse import EnsembleOnly
+from fedfuse.parts.sources import AnySource, HeldOut
 from fedfuse.runtime.compute import ComputeSettings
+from fedfuse.runtime.training import TrainingSettings
 
 Raw = dict[str, Any]
 FILE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
@@ -119,7 +121,7 @@ def complete(raw: Mapping[str, Any]) -> Raw:
         if key not in ExperimentConfig.model_fields:
             raise ConfigError(f"unknown key '{key}'{_suggest_key(str(key))}")
     methods = changes_of_methods(raw)
-    chosen = as_mapping(raw.get("method", "fedavg"))
+    chosen = renewed(as_mapping(raw.get("method", "fedavg")))
     name = str(chosen.get("name", "fedavg"))
     return {**raw, "method": overlay(changed_recipe(name, methods.get(name, {})), {**chosen, "name": name})}
 
@@ -136,7 +138,7 @@ def changes_of_methods(raw: Mapping[str, Any]) -> dict[str, Raw]:
             raise ConfigError(f"methods: {error}") from None
         if not isinstance(changes, Mapping):
             raise ConfigError(f"methods.{name} is {changes!r}, but should be a mapping of parts")
-    return dict(methods)
+    return {name: renewed(changes) for name, changes in methods.items()}
 
 
 def changed_recipe(name: str, changes: Mapping[str, Any]) -> Raw:

@@ -36,8 +36,8 @@ class Fuse(MethodPart):
     """Whether it trains models, so that there is a before and an after."""
 
     @property
-    def reads_testimony(self) -> bool:
-        """Whether clients' own words decide how much they count as teachers."""
+    def shows_new_inputs(self) -> bool:
+        """Whether teachers are asked about other inputs than the public ones as they are."""
         return False
 
     @property

@@ -189,8 +189,7 @@ def teach(
     view: ServerView, distiller: Distiller, begin: Mapping[str, Weights], batches: Sequence[DistillBatch]
 ) -> Fused:
     """One student per prototype, all from the same batches, by whoever does the server's heavy work."""
-    assert view.source is not None, "checked before round 1"
-    job = DistillJob(view.bank, distiller, begin, batches, view.source, view.validation, view.key)
+    job = DistillJob(view.bank, distiller, begin, batches, view.public, view.validation, view.key)
     return view.pool.run("the distillation", job, view.progress)
 
 

@@ -14,9 +14,8 @@ from fedfuse.core.weights import Weights
 from fedfuse.parts.base import CheckContext
 from fedfuse.parts.context import ServerView
 from fedfuse.parts.fuse.base import Fuse, Fused
-from fedfuse.parts.fuse.members import AnyTeacher, ClientTeachers, RoundModels
-from fedfuse.parts.fuse.teachers import Ensemble, Target
-from fedfuse.parts.fuse.weighting import TeacherWeighting, client_weights
+from fedfuse.parts.scores import ByOutputs
+from fedfuse.parts.teachers import AnyTeacher, ClientTeachers, Ensemble, RoundModels, Target
 
 
 class EnsembleFuse(Fuse):
@@ -24,26 +23,12 @@ class EnsembleFuse(Fuse):
 
     teachers: tuple[AnyTeacher, ...] = Field((ClientTeachers(),), min_length=1, description="who is in the ensemble")
     target: Target = "mean_logits"
-    weighting: TeacherWeighting = Field(
-        "uniform",
-        description="weights of the clients as teachers: uniform; examples: by data size (FedED w0); validation: by "
-        "accuracy on the validation split (FedDF's code); testimony: input by input, by what clients said of "
-        "themselves (FedAUX; needs exchange scored_weights). Other members weigh as the mean of their clients",
-    )
-
-    @property
-    def reads_testimony(self) -> bool:
-        return self.weighting == "testimony"
 
     @property
     def compares_widths(self) -> bool:
         return any(member.compares_widths for member in self.teachers)
 
     def check(self, context: CheckContext) -> None:
-        if self.weighting == "validation" and not context.has_validation:
-            raise ConfigError(
-                "method.fuse.weighting validation judges teachers on validation examples; set data.validation"
-            )
         if context.inputs is None and any(member.reestimates for member in self.teachers):
             raise ConfigError(
                 "method.fuse.teachers re-estimate BatchNorm statistics on public inputs, but this method has none; set "
@@ -53,14 +38,18 @@ class EnsembleFuse(Fuse):
     def ensemble(
         self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]
     ) -> Callable[[Tensor], Tensor] | None:
-        """Unless it is weighted input by input, and so has nothing to say about other inputs."""
-        return None if self.weighting == "testimony" else self._ensemble(view, merged, teachers).log_probabilities
+        """Unless clients scored their own answers, and so have nothing to say about other inputs."""
+        if view.scores.asks_clients:
+            return None
+        return self._ensemble(view, merged, teachers).log_probabilities
 
     def _ensemble(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Ensemble:
-        trust = client_weights(self.weighting, view, teachers)
+        coefficients = dict(zip((u.client for u in teachers), view.scores.of_models(view, teachers), strict=True))
         reestimated = None if view.source is None else view.reestimated
-        models = RoundModels(teachers, merged, view.weights, view.key.child("teachers"), trust, reestimated)
-        return Ensemble(view.bank, [teacher for kind in self.teachers for teacher in kind.gather(models)], self.target)
+        models = RoundModels(teachers, merged, view.weights, view.key.child("teachers"), coefficients, reestimated)
+        gathered = [teacher for kind in self.teachers for teacher in kind.gather(models)]
+        weigh = view.scores.weigh if isinstance(view.scores, ByOutputs) else None
+        return Ensemble(view.bank, gathered, self.target, weigh)
 
 
 class EnsembleOnly(EnsembleFuse):

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor
 
 from fedfuse.core.messages import Update
@@ -29,7 +29,7 @@ from fedfuse.parts.fuse.batches import DistillBatch, batches_from
 from fedfuse.parts.fuse.distiller import Distilled, Distiller, teach
 from fedfuse.parts.fuse.ensemble import EnsembleFuse
 from fedfuse.parts.fuse.students import StudentFuse
-from fedfuse.parts.fuse.teachers import Ensemble
+from fedfuse.parts.teachers import Ensemble
 from fedfuse.runtime.source import Source
 
 
@@ -46,11 +46,9 @@ class EnsembleDistillation(EnsembleFuse, StudentFuse):
     )
     distiller: Distiller = Field(default_factory=Distiller)
 
-    @model_validator(mode="after")
-    def _testimony_is_about_fixed_inputs(self) -> Self:
-        if self.weighting == "testimony" and self.views == "augmented":
-            raise ValueError("clients testify about the public inputs as they are; set views to fixed or student")
-        return self
+    @property
+    def shows_new_inputs(self) -> bool:
+        return self.views == "augmented"
 
     def check(self, context: CheckContext) -> None:
         super().check(context)
@@ -60,15 +58,14 @@ class EnsembleDistillation(EnsembleFuse, StudentFuse):
         return super().trains_without_clients(prototype) and self.distiller.steps != 0
 
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:
-        assert view.source is not None, "checked before round 1"
-        if self.distiller.budget(len(view.source)) == 0:
+        if self.distiller.budget(len(view.public)) == 0:
             return Fused(merged)
         ensemble, starts = self._ensemble(view, merged, teachers), self.starts(view, merged)
         students = {p: start for p, start in starts.items() if not self._is_its_own_teacher(p, start, ensemble)}
         untaught = Fused(starts, {prototype: Distilled(0, 0).report() for prototype in starts})
         if not students:
             return untaught
-        taught = teach(view, self.distiller, students, self._batches(view, view.source, ensemble))
+        taught = teach(view, self.distiller, students, self._batches(view, view.public, ensemble))
         return Fused({**starts, **taught.weights}, {**untaught.report, **taught.report})
 
     def _is_its_own_teacher(self, prototype: str, start: Weights, ensemble: Ensemble) -> bool:

@@ -56,24 +56,19 @@ class PredictionDistillation(Fuse):
         return self.students is None or prototype in self.students
 
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:
-        assert view.source is not None, "checked before round 1"
-        return teach(view, self.distiller, self._begin(view), self._batches(view, view.source, teachers))
+        return teach(view, self.distiller, self._begin(view), self._batches(view, view.public, teachers))
 
     def _batches(self, view: ServerView, source: Source, teachers: Sequence[Update]) -> list[DistillBatch]:
-        assert view.answers is not None, "checked when the recipe was made"
         plan = self.distiller.plan(source, view.key)
         heard = max(1, round(self.teachers_per_step * len(teachers)))
         if heard == len(teachers):
-            return batches_from(source, view.answers.log_probabilities, plan)
+            return batches_from(source, view.said.log_probabilities, plan)
         return [partial(told, source, self._some(view, teachers, heard, *step), step[0]) for step in plan]
 
     def _some(self, view: ServerView, teachers: Sequence[Update], heard: int, where: Tensor, key: Key) -> Tensor:
         """What so many clients, drawn for this step, say together about its inputs."""
         drawn = sorted(key.child("teachers").numpy().choice(len(teachers), size=heard, replace=False).tolist())
-        assert view.combine is not None, "checked when the recipe was made"
-        answers = view.combine([teachers[place] for place in drawn], where)
-        assert answers is not None, "checked when the recipe was made"
-        return answers.log_probabilities
+        return view.said_by([teachers[place] for place in drawn], where).log_probabilities
 
     def _begin(self, view: ServerView) -> Mapping[str, Weights]:
         students = self.students or view.bank.prototypes

@@ -40,8 +40,7 @@ class TrueLabels(StudentFuse):
         self.distiller.check(context, "method.fuse.distiller")
 
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:
-        assert view.source is not None, "checked before round 1"
-        batches = label_batches(view.source, self.distiller, view.bank, view.key, self.views == "student")
+        batches = label_batches(view.public, self.distiller, view.bank, view.key, self.views == "student")
         return teach(view, self.distiller, self.starts(view, merged), batches)
 
     def ensemble(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> None:

@@ -18,7 +18,8 @@ from torch import Tensor
 
 from fedfuse.core.messages import Tensors
 from fedfuse.core.weights import Weights
-from fedfuse.parts.local.objective import Batch, Hooks, Objective, Visit
+from fedfuse.parts.context import ClientContext
+from fedfuse.parts.local.objective import Batch, Hooks, Objective
 
 PREVIOUS = "previous"
 """The entry of a client's state: the flat weights that it sent at its last visits, newest first, one row each."""
@@ -34,33 +35,33 @@ class Contrastive(Objective):
     temperature: float = Field(0.5, gt=0, description="tau: divides the cosines")
     previous: int = Field(1, ge=1, description="how many of its last local models a client keeps away from")
 
-    def begin(self, visit: Visit) -> Hooks:
+    def begin(self, client: ClientContext) -> Hooks:
         if self.strength == 0:
             return Hooks()
-        return (_Contrasting if PREVIOUS in visit.state else _Remembering)(visit, self)
+        return (_Contrasting if PREVIOUS in client.state else _Remembering)(client, self)
 
 
 class _Remembering(Hooks):
     """A first visit: without a negative the loss is -log 1 = 0, so there is a model to keep but nothing to add."""
 
-    def __init__(self, visit: Visit, objective: Contrastive) -> None:
-        self.visit = visit
+    def __init__(self, client: ClientContext, objective: Contrastive) -> None:
+        self.client = client
         self.objective = objective
 
     def state(self) -> Tensors:
-        own = Weights.of(self.visit.model, self.visit.task.weights.layout).flat.unsqueeze(0)
-        kept = [own, self.visit.state[PREVIOUS]] if PREVIOUS in self.visit.state else [own]
+        own = Weights.of(self.client.model, self.client.task.weights.layout).flat.unsqueeze(0)
+        kept = [own, self.client.state[PREVIOUS]] if PREVIOUS in self.client.state else [own]
         return {PREVIOUS: torch.cat(kept)[: self.objective.previous]}
 
 
 class _Contrasting(_Remembering):
-    def __init__(self, visit: Visit, objective: Contrastive) -> None:
-        super().__init__(visit, objective)
-        task, bank = visit.task, visit.bank
+    def __init__(self, client: ClientContext, objective: Contrastive) -> None:
+        super().__init__(client, objective)
+        task, bank = client.task, client.bank
         self.received = bank.lend(task.prototype, task.weights, role="contrastive/received").eval()
         self.previous = [
             bank.lend(task.prototype, Weights(flat, task.weights.layout), role=f"contrastive/{PREVIOUS}/{place}").eval()
-            for place, flat in enumerate(visit.state[PREVIOUS])
+            for place, flat in enumerate(client.state[PREVIOUS])
         ]
 
     def penalty(self, batch: Batch, features: Tensor, logits: Tensor) -> Tensor:

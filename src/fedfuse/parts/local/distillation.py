@@ -13,8 +13,8 @@ from torch import Tensor
 
 from fedfuse.core.weights import Weights
 from fedfuse.models import Classifier
-from fedfuse.parts.context import ServerView
-from fedfuse.parts.local.objective import Batch, Hooks, Objective, Visit
+from fedfuse.parts.context import ClientContext, ServerView
+from fedfuse.parts.local.objective import Batch, Hooks, Objective
 from fedfuse.runtime.bank import TEACHER
 
 
@@ -43,10 +43,10 @@ class BufferedDistillation(Objective):
         target, answer = ((logits / self.temperature).log_softmax(dim=1) for logits in (teacher, student))
         return F.kl_div(answer, target, log_target=True, reduction="batchmean") * self.temperature**2
 
-    def taught_by(self, visit: Visit, models: Sequence[Weights], coefficients: Sequence[float]) -> Hooks:
+    def taught_by(self, client: ClientContext, models: Sequence[Weights], coefficients: Sequence[float]) -> Hooks:
         """A session with these models as teachers, in eval mode, each with the weight of its term."""
         networks = [
-            visit.bank.lend(visit.task.prototype, weights, f"{TEACHER}/{index}").eval()
+            client.bank.lend(client.task.prototype, weights, f"{TEACHER}/{index}").eval()
             for index, weights in enumerate(models)
         ]
         return _TaughtHooks(self, [Teacher(*pair) for pair in zip(networks, coefficients, strict=True)])

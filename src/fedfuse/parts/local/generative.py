@@ -24,10 +24,10 @@ from fedfuse.core.messages import Tensors, Update
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.models import create
-from fedfuse.parts.base import CheckContext
-from fedfuse.parts.context import ServerView
+from fedfuse.parts.base import CheckContext, Shapes
+from fedfuse.parts.context import ClientContext, ServerView
 from fedfuse.parts.local.generator import WEIGHTS, Committee, Generator, GeneratorSettings, Training, label_weights
-from fedfuse.parts.local.objective import Batch, Hooks, Objective, Visit
+from fedfuse.parts.local.objective import Batch, Hooks, Objective
 from fedfuse.runtime.bank import TEACHER, ModelBank
 
 COUNTS, KNOWN = "label_counts", "known_labels"
@@ -68,15 +68,15 @@ class Generative(Objective):
                 f"{listed}; give all models the same projection_head"
             )
 
-    def begin(self, visit: Visit) -> Hooks:
-        return _GenerativeHooks(visit, self) if self.is_on else Hooks()
+    def begin(self, client: ClientContext) -> Hooks:
+        return _GenerativeHooks(client, self) if self.is_on else Hooks()
 
     def broadcast(self, view: ServerView, chosen: Mapping[int, str]) -> Mapping[int, Tensors]:
         if WEIGHTS not in view.memory:
             return {}
         return {client: {name: view.memory[name] for name in (WEIGHTS, KNOWN)} for client in chosen}
 
-    def update_spec(self, bank: ModelBank, prototype: str) -> Mapping[str, tuple[int, ...]]:
+    def update_spec(self, bank: ModelBank, prototype: str) -> Shapes:
         return {COUNTS: (bank.classes,)} if self.is_on else {}
 
     def after_round(self, view: ServerView, updates: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:
@@ -126,31 +126,31 @@ def _classifier(bank: ModelBank, update: Update) -> nn.Module:
 
 
 class _GenerativeHooks(Hooks):
-    def __init__(self, visit: Visit, objective: Generative) -> None:
-        self.visit = visit
-        self.lesson = _Lesson(visit, objective) if WEIGHTS in visit.task.extras else None
+    def __init__(self, client: ClientContext, objective: Generative) -> None:
+        self.client = client
+        self.teacher = _Teacher(client, objective) if WEIGHTS in client.received else None
 
     def penalty(self, batch: Batch, features: Tensor, logits: Tensor) -> Tensor | None:
-        return self.lesson.loss(batch.labels, logits) if self.lesson else None
+        return self.teacher.loss(batch.labels, logits) if self.teacher else None
 
     def extras(self) -> Tensors:
-        return {COUNTS: self.visit.examples.label_counts(self.visit.bank.classes)}
+        return {COUNTS: self.client.examples.label_counts(self.client.bank.classes)}
 
 
-class _Lesson:
+class _Teacher:
     """The received generator, ready to be asked."""
 
-    def __init__(self, visit: Visit, objective: Generative) -> None:
-        bank, task, settings = visit.bank, visit.task, objective.generator
+    def __init__(self, client: ClientContext, objective: Generative) -> None:
+        bank, task, settings = client.bank, client.task, objective.generator
         self.settings = settings
-        self.generator = settings.load(task.extras[WEIGHTS], bank.classes, visit.model.feature_size, bank.compute)
+        self.generator = settings.load(client.received[WEIGHTS], bank.classes, client.model.feature_size, bank.compute)
         self.generator.eval()
-        self.is_known = task.extras[KNOWN].to(bank.compute.device)
+        self.is_known = client.received[KNOWN].to(bank.compute.device)
         self.known = self.is_known.nonzero().squeeze(1)
         self.alpha = objective.weight_in(task.round, objective.classification_weight)
         self.beta = objective.weight_in(task.round, objective.distillation_weight)
-        self.classifier = visit.model.classifier
-        self.random = visit.key.child("generator").torch()
+        self.classifier = client.model.classifier
+        self.random = client.key.child("generator").torch()
 
     def loss(self, labels: Tensor, logits: Tensor) -> Tensor:
         """Both terms for one batch of real examples; a term of weight 0 is not computed."""

@@ -18,9 +18,9 @@ from fedfuse.core.errors import ConfigError
 from fedfuse.core.messages import Tensors, Update
 from fedfuse.core.weights import Weights, mean
 from fedfuse.parts.base import CheckContext
-from fedfuse.parts.context import ServerView
+from fedfuse.parts.context import ClientContext, ServerView
 from fedfuse.parts.local.distillation import BufferedDistillation, past_models
-from fedfuse.parts.local.objective import Hooks, Visit
+from fedfuse.parts.local.objective import Hooks
 
 TEACHER = "teacher"
 """The name under which the teacher travels."""
@@ -46,13 +46,12 @@ class GlobalDistillation(BufferedDistillation):
                     f"projection head; set models.{prototype}.projection_head, 256 in the paper"
                 )
 
-    def begin(self, visit: Visit) -> Hooks:
-        task = visit.task
-        sent = task.extras.get(TEACHER)
+    def begin(self, client: ClientContext) -> Hooks:
+        sent, current = client.received.get(TEACHER), client.task.weights
         if sent is None:
             return Hooks()
-        teacher = Weights(sent, task.weights.layout) if len(sent) else task.weights
-        return self.taught_by(visit, [teacher], [self.coefficient])
+        teacher = Weights(sent, current.layout) if len(sent) else current
+        return self.taught_by(client, [teacher], [self.coefficient])
 
     def broadcast(self, view: ServerView, chosen: Mapping[int, str]) -> Mapping[int, Tensors]:
         teachers = {prototype: _teacher(view, prototype) for prototype in set(chosen.values())}

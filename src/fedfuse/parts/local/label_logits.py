@@ -18,8 +18,9 @@ from torch import Tensor
 
 from fedfuse.core.messages import Tensors, Update
 from fedfuse.core.weights import Weights
-from fedfuse.parts.context import ServerView
-from fedfuse.parts.local.objective import Batch, Hooks, Objective, Visit
+from fedfuse.parts.base import Shapes
+from fedfuse.parts.context import ClientContext, ServerView
+from fedfuse.parts.local.objective import Batch, Hooks, Objective
 from fedfuse.runtime.bank import ModelBank
 
 TARGETS, SUMS, COUNTS = "label_logits", "logit_sums", "logit_counts"
@@ -45,14 +46,14 @@ class LabelLogits(Objective):
         "of n logits nearer to zero by n / (n + 1)",
     )
 
-    def begin(self, visit: Visit) -> Hooks:
-        return _LabelLogitsHooks(visit, self) if self.coefficient else Hooks()
+    def begin(self, client: ClientContext) -> Hooks:
+        return _LabelLogitsHooks(client, self) if self.coefficient else Hooks()
 
     def broadcast(self, view: ServerView, chosen: Mapping[int, str]) -> Mapping[int, Tensors]:
         targets = {client: self._targets(view.memory, client) for client in chosen}
         return {client: {TARGETS: rows} for client, rows in targets.items() if rows is not None}
 
-    def update_spec(self, bank: ModelBank, prototype: str) -> Mapping[str, tuple[int, ...]]:
+    def update_spec(self, bank: ModelBank, prototype: str) -> Shapes:
         return {SUMS: (bank.classes, bank.classes), COUNTS: (bank.classes,)} if self.coefficient else {}
 
     def after_round(self, view: ServerView, updates: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:
@@ -80,18 +81,18 @@ class LabelLogits(Objective):
 
 
 class _LabelLogitsHooks(Hooks):
-    def __init__(self, visit: Visit, objective: LabelLogits) -> None:
-        classes, device = visit.bank.classes, visit.bank.compute.device
-        before = visit.state if objective.sums == "all_visits" else {}
+    def __init__(self, client: ClientContext, objective: LabelLogits) -> None:
+        classes, device = client.bank.classes, client.bank.compute.device
+        before = client.state if objective.sums == "all_visits" else {}
         self.objective = objective
         self.counts = before.get(COUNTS, torch.full((classes,), float(objective.count_from))).to(device)
         self.sums = before.get(SUMS, torch.zeros(classes, classes)).to(device)
-        targets = visit.task.extras.get(TARGETS)
-        self.lesson = None if targets is None else _Lesson(targets.to(device), objective)
+        targets = client.received.get(TARGETS)
+        self.targets = None if targets is None else _Targets(targets.to(device), objective)
 
     def penalty(self, batch: Batch, features: Tensor, logits: Tensor) -> Tensor | None:
         self._add(batch.labels, logits.detach())
-        return self.lesson.loss(batch.labels, logits) if self.lesson else None
+        return self.targets.loss(batch.labels, logits) if self.targets else None
 
     def _add(self, labels: Tensor, logits: Tensor) -> None:
         # A product instead of index_add_, whose order of summation is not fixed on a GPU.
@@ -106,7 +107,7 @@ class _LabelLogitsHooks(Hooks):
         return self.extras() if self.objective.sums == "all_visits" else {}
 
 
-class _Lesson:
+class _Targets:
     """The received logits by label, ready to compare with; a label without any costs nothing."""
 
     def __init__(self, targets: Tensor, objective: LabelLogits) -> None:

@@ -9,15 +9,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fedfuse.data import Transform
-from fedfuse.parts.local.objective import Batch, Hooks, Visit
+from fedfuse.parts.context import ClientContext
+from fedfuse.parts.local.objective import Batch, Hooks
 from fedfuse.runtime.batch_loader import BatchLoader
 from fedfuse.runtime.batches import epoch_batches
-from fedfuse.runtime.compute import Compute
 
 
 @dataclass(frozen=True)
-class Trained:
+class LoopStats:
     """What the loop did: steps taken, the mean training loss over them, and whether it ended before its time."""
 
     steps: int
@@ -29,23 +28,21 @@ class Trained:
         return {"loss": self.loss, "steps": self.steps, **({"diverged": 1} if self.diverged else {})}
 
 
-def train(
-    visit: Visit, hooks: Hooks, transform: Transform, compute: Compute, extra_loss: Callable[[], Tensor] | None = None
-) -> Trained:
-    """Run the visit's epochs on its model, calling the hooks at their moments; ``companion`` is a further loss."""
-    model, examples = visit.model, visit.examples
-    loader = BatchLoader(examples, transform, compute)
-    training = visit.training
-    optimizer = training.optimizer.build(model, visit.learning_rate)
-    rates = training.rates(visit.learning_rate, training.steps(len(examples)))
+def train(client: ClientContext, hooks: Hooks, extra_loss: Callable[[], Tensor] | None = None) -> LoopStats:
+    """Run the client's epochs on its model, calling the hooks at their moments; ``extra_loss`` is a further one."""
+    model, examples = client.model, client.examples
+    loader = BatchLoader(examples, client.transform, client.bank.compute)
+    training = client.training
+    optimizer = training.optimizer.build(model, client.learning_rate)
+    rates = training.rates(client.learning_rate, training.steps(len(examples)))
     lengths = examples.lengths if training.by_length else None
     model.train()
     losses: list[Tensor] = []
-    with visit.key.child("dropout").default_generator():
+    with client.key.child("dropout").default_generator():
         for epoch in range(training.epochs):
             watch = _Watch(training.stop_above)
-            views = visit.key.child("augment", epoch).torch()
-            order = visit.key.child("batches", epoch) if training.shuffle else None
+            views = client.key.child("augment", epoch).torch()
+            order = client.key.child("batches", epoch) if training.shuffle else None
             for where in epoch_batches(len(examples), training.batch_size, order, lengths):
                 rate = next(rates)
                 for group in optimizer.param_groups:
@@ -68,8 +65,8 @@ def train(
                 hooks.on_step_end()
                 losses.append(loss.detach())
                 if watch.sees_divergence(losses[-1]):
-                    return _trained(losses, diverged=True)
-    return _trained(losses)
+                    return _stats(losses, diverged=True)
+    return _stats(losses)
 
 
 class _Watch:
@@ -86,5 +83,5 @@ class _Watch:
         return not self.total / self.steps <= self.bound
 
 
-def _trained(losses: Sequence[Tensor], diverged: bool = False) -> Trained:
-    return Trained(len(losses), float(torch.stack(list(losses)).mean()), diverged)
+def _stats(losses: Sequence[Tensor], diverged: bool = False) -> LoopStats:
+    return LoopStats(len(losses), float(torch.stack(list(losses)).mean()), diverged)

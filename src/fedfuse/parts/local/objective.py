@@ -9,14 +9,10 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from fedfuse.core.messages import Task, Tensors, Update
-from fedfuse.core.randomness import Key
+from fedfuse.core.messages import Tensors, Update
 from fedfuse.core.weights import Weights
-from fedfuse.data import Examples
-from fedfuse.models import Classifier
-from fedfuse.parts.base import MethodPart
-from fedfuse.parts.context import ServerView
-from fedfuse.parts.local.settings import TrainingSettings
+from fedfuse.parts.base import MethodPart, Shapes
+from fedfuse.parts.context import ClientContext, ServerView
 from fedfuse.runtime.bank import ModelBank
 
 
@@ -26,24 +22,6 @@ class Batch:
 
     inputs: Tensor
     labels: Tensor
-
-
-@dataclass(frozen=True)
-class Visit:
-    """Everything one client has while it works on one task.
-
-    ``state`` is what this client's hooks returned the last time it took part (empty before). ``bank`` lends further
-    networks under other roles than "student", which is ``model``.
-    """
-
-    task: Task
-    model: Classifier
-    examples: Examples
-    training: TrainingSettings
-    learning_rate: float
-    state: Tensors
-    bank: ModelBank
-    key: Key
 
 
 class Hooks:
@@ -76,17 +54,17 @@ class Objective(MethodPart):
     """Whether what it keeps from round to round has the size of the model, or of its features."""
 
     @abstractmethod
-    def begin(self, visit: Visit) -> Hooks:
+    def begin(self, client: ClientContext) -> Hooks:
         """Start one client's session; the model already holds the task's weights."""
 
     def broadcast(self, view: ServerView, chosen: Mapping[int, str]) -> Mapping[int, Tensors]:
         """Extras for this round's tasks, by client; ``chosen`` gives the sampled clients' prototypes."""
         return {}
 
-    def update_spec(self, bank: ModelBank, prototype: str) -> Mapping[str, tuple[int, ...]]:
+    def update_spec(self, bank: ModelBank, prototype: str) -> Shapes:
         """Names and shapes of the extras that every update brings; anything else is refused."""
         return {}
 
     def after_round(self, view: ServerView, updates: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:
-        """Digest the round's counted updates and its resulting weights into the memory of the next round."""
+        """What to remember of the round's counted updates and its resulting weights."""
         return view.memory

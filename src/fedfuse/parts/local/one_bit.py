@@ -15,7 +15,8 @@ from torch import Tensor
 
 from fedfuse.core.messages import Tensors
 from fedfuse.parts.binary import BinaryPart, binary_parameters, quantise
-from fedfuse.parts.local.objective import Hooks, Objective, Visit
+from fedfuse.parts.context import ClientContext
+from fedfuse.parts.local.objective import Hooks, Objective
 
 
 class OneBit(BinaryPart, Objective):
@@ -24,18 +25,18 @@ class OneBit(BinaryPart, Objective):
     kind: Literal["one_bit"] = "one_bit"
     remembers_weights: ClassVar[bool] = True
 
-    def begin(self, visit: Visit) -> Hooks:
-        if not self.binarises(visit.task.prototype):
+    def begin(self, client: ClientContext) -> Hooks:
+        if not self.binarises(client.task.prototype):
             return Hooks()
-        hooks = _OneBitHooks(visit)
+        hooks = _OneBitHooks(client)
         hooks.on_step_end()
         return hooks
 
 
 class _OneBitHooks(Hooks):
-    def __init__(self, visit: Visit) -> None:
-        self.parameters = dict(binary_parameters(visit.model))
-        self.errors = {name: self._remembered(visit.state, name) for name in self.parameters}
+    def __init__(self, client: ClientContext) -> None:
+        self.parameters = dict(binary_parameters(client.model))
+        self.errors = {name: self._remembered(client.state, name) for name in self.parameters}
 
     def _remembered(self, state: Tensors, name: str) -> Tensor:
         parameter = self.parameters[name]

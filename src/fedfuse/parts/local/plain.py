@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from fedfuse.parts.local.objective import Hooks, Objective, Visit
+from fedfuse.parts.context import ClientContext
+from fedfuse.parts.local.objective import Hooks, Objective
 
 
 class Plain(Objective):
@@ -12,5 +13,5 @@ class Plain(Objective):
 
     kind: Literal["plain"] = "plain"
 
-    def begin(self, visit: Visit) -> Hooks:
+    def begin(self, client: ClientContext) -> Hooks:
         return Hooks()

@@ -11,7 +11,8 @@ import torch
 from pydantic import Field
 
 from fedfuse.models import Classifier
-from fedfuse.parts.local.objective import Hooks, Objective, Visit
+from fedfuse.parts.context import ClientContext
+from fedfuse.parts.local.objective import Hooks, Objective
 
 
 class Proximal(Objective):
@@ -20,8 +21,8 @@ class Proximal(Objective):
     kind: Literal["proximal"] = "proximal"
     strength: float = Field(0.01, ge=0, description="mu: how strongly a client is held near the received weights")
 
-    def begin(self, visit: Visit) -> Hooks:
-        return _ProximalHooks(visit.model, self.strength)
+    def begin(self, client: ClientContext) -> Hooks:
+        return _ProximalHooks(client.model, self.strength)
 
 
 class _ProximalHooks(Hooks):

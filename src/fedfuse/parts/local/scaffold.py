@@ -18,10 +18,10 @@ from torch import Tensor
 
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.messages import Tensors, Update
-from fedfuse.core.weights import Weights
-from fedfuse.parts.base import CheckContext
-from fedfuse.parts.context import ServerView
-from fedfuse.parts.local.objective import Hooks, Objective, Visit
+from fedfuse.core.weights import Weights, as_parameters
+from fedfuse.parts.base import CheckContext, Shapes
+from fedfuse.parts.context import ClientContext, ServerView
+from fedfuse.parts.local.objective import Hooks, Objective
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.optimizers import Sgd
 
@@ -40,13 +40,13 @@ class ControlVariates(Objective):
                 f"but training.optimizer {context.optimizer.kind} rescales its steps; use sgd"
             )
 
-    def begin(self, visit: Visit) -> Hooks:
-        return _ControlHooks(visit)
+    def begin(self, client: ClientContext) -> Hooks:
+        return _ControlHooks(client)
 
     def broadcast(self, view: ServerView, chosen: Mapping[int, str]) -> Mapping[int, Tensors]:
         return {client: {"control": _control(view, prototype)} for client, prototype in chosen.items()}
 
-    def update_spec(self, bank: ModelBank, prototype: str) -> Mapping[str, tuple[int, ...]]:
+    def update_spec(self, bank: ModelBank, prototype: str) -> Shapes:
         return {"control_change": (bank.layout(prototype).parameter_count,)}
 
     def after_round(self, view: ServerView, updates: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:
@@ -69,17 +69,17 @@ def _moved(control: Tensor, changes: Sequence[Tensor], clients: int) -> Tensor:
 
 
 class _ControlHooks(Hooks):
-    def __init__(self, visit: Visit) -> None:
-        optimizer = visit.training.optimizer
+    def __init__(self, client: ClientContext) -> None:
+        optimizer = client.training.optimizer
         assert isinstance(optimizer, Sgd), "checked before round 1"
-        self.visit = visit
+        self.client = client
         self.momentum = optimizer.momentum
-        self.server = visit.task.extras["control"]
-        self.own = visit.state.get("control", torch.zeros_like(self.server))
-        self.parameters = list(visit.model.parameters())
-        self.corrections = _shaped(self.server - self.own, self.parameters)
+        self.server = client.received["control"]
+        self.own = client.state.get("control", torch.zeros_like(self.server))
+        self.parameters = list(client.model.parameters())
+        self.corrections = as_parameters(self.server - self.own, self.parameters)
         self.last_pace = self.pace = 0.0
-        self.rates = visit.training.rates(1.0, visit.training.steps(len(visit.examples)))
+        self.rates = client.training.rates(1.0, client.training.steps(len(client.examples)))
 
     @torch.no_grad()
     def on_gradient(self) -> None:
@@ -95,18 +95,12 @@ class _ControlHooks(Hooks):
     @cached_property
     def change(self) -> Tensor:
         """c_i+ - c_i, written so that client and server add the very same numbers."""
-        received = self.visit.task.weights
-        distance = received.parameters - Weights.of(self.visit.model, received.layout).parameters
-        return distance / (self.pace * self.visit.learning_rate) - self.server
+        start = self.client.start
+        distance = start.parameters - Weights.of(self.client.model, start.layout).parameters
+        return distance / (self.pace * self.client.learning_rate) - self.server
 
     def extras(self) -> Tensors:
         return {"control_change": self.change}
 
     def state(self) -> Tensors:
         return {"control": self.own + self.change}
-
-
-def _shaped(flat: Tensor, parameters: Sequence[Tensor]) -> list[Tensor]:
-    """A flat vector as one tensor for each parameter, on the parameters' device."""
-    pieces = flat.split([p.numel() for p in parameters])
-    return [piece.view(p.shape).to(p.device) for piece, p in zip(pieces, parameters, strict=True)]

@@ -19,9 +19,9 @@ from fedfuse.core.errors import ConfigError
 from fedfuse.core.messages import Tensors, Update
 from fedfuse.core.weights import Weights
 from fedfuse.parts.base import CheckContext
-from fedfuse.parts.context import ServerView
+from fedfuse.parts.context import ClientContext, ServerView
 from fedfuse.parts.local.distillation import BufferedDistillation, models_of, past_models
-from fedfuse.parts.local.objective import Hooks, Visit
+from fedfuse.parts.local.objective import Hooks
 
 MODELS, COEFFICIENTS = "models", "coefficients"
 """The names under which past models and everybody's votes travel."""
@@ -44,18 +44,18 @@ class VotingDistillation(BufferedDistillation):
                 "set data.validation"
             )
 
-    def begin(self, visit: Visit) -> Hooks:
-        task = visit.task
-        if COEFFICIENTS not in task.extras:
+    def begin(self, client: ClientContext) -> Hooks:
+        current, sent = client.task.weights, client.received
+        if COEFFICIENTS not in sent:
             return Hooks()
-        past = [Weights(flat, task.weights.layout) for flat in task.extras.get(MODELS, ())]
-        return self.taught_by(visit, [task.weights, *past], task.extras[COEFFICIENTS].tolist())
+        past = [Weights(flat, current.layout) for flat in sent.get(MODELS, ())]
+        return self.taught_by(client, [current, *past], sent[COEFFICIENTS].tolist())
 
     def broadcast(self, view: ServerView, chosen: Mapping[int, str]) -> Mapping[int, Tensors]:
-        extras = {prototype: self._lesson(view, prototype) for prototype in set(chosen.values())}
+        extras = {prototype: self._teachers(view, prototype) for prototype in set(chosen.values())}
         return {client: extras[prototype] for client, prototype in chosen.items()}
 
-    def _lesson(self, view: ServerView, prototype: str) -> Tensors:
+    def _teachers(self, view: ServerView, prototype: str) -> Tensors:
         """The models that teach, but for the one that is broadcast, and the weight of each, that one's first."""
         past = past_models(view, prototype)
         if past is None:
@@ -86,6 +86,4 @@ def _losses(prototype: str) -> str:
 
 
 def _loss(view: ServerView, prototype: str, weights: Weights) -> Tensor:
-    assert view.validation is not None, "checked before round 1"
-    score = view.validation.score(view.bank.lend(prototype, weights))
-    return torch.tensor([score.loss], dtype=torch.float64)
+    return torch.tensor([view.score(prototype, weights).loss], dtype=torch.float64)

@@ -38,8 +38,7 @@ from fedfuse.parts.merge.base import Merged, WeightedMerge
 from fedfuse.parts.merge.layer import Layer, network_of
 from fedfuse.parts.merge.matching import Prior, match
 from fedfuse.parts.merge.rebuilding import OWN, by_client, rebuilt, remembered
-from fedfuse.parts.protocol.layers import ASSIGNMENT, LATEST, stage_of
-from fedfuse.parts.scores.labels import COUNTS
+from fedfuse.parts.protocol.layers import ASSIGNMENT, COUNTS, LATEST, stage_of
 
 JOINED, PLACES = "joined", "places"
 """What the memory has of an unfinished cycle: the layers matched so far, and the places of clients' neurons in them."""
@@ -94,7 +93,7 @@ class Matched(WeightedMerge):
         if not clients or not joined or stage_of(view.round, view.bank) == 0:
             return {}
         latest = joined[-1]
-        layer = {f"{LATEST}{name}": view.memory[f"{JOINED}/{name}"] for name in latest.names}
+        layer = {f"{LATEST}/{name}": view.memory[f"{JOINED}/{name}"] for name in latest.names}
         return {c: {**layer, ASSIGNMENT: view.memory[f"{PLACES}/{latest.name}/{c}"]} for c in clients}
 
     def merge(self, view: ServerView, prototype: str, updates: Sequence[Update]) -> Merged:
@@ -154,9 +153,10 @@ class Matched(WeightedMerge):
         """How much each client (row) counts in the output for each class (column); columns sum to one."""
         sizes = [float(u.examples) if self.weighting == "examples" else 1.0 for u in updates]
         plain = (torch.tensor(sizes, dtype=torch.float64) / sum(sizes)).unsqueeze(1).expand(-1, classes)
-        if self.weighting == "uniform" or any(COUNTS not in u.extras for u in updates):
+        told = [update.of("protocol").extras for update in updates]
+        if self.weighting == "uniform" or any(COUNTS not in extras for extras in told):
             return plain
-        counts = torch.stack([u.extras[COUNTS].double() for u in updates])
+        counts = torch.stack([extras[COUNTS].double() for extras in told])
         total = counts.sum(dim=0)
         return torch.where(total > 0, counts / total, plain)
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from torch import Tensor
 
 from fedfuse.core.part import Settings
-from fedfuse.parts.protocol.base import Party
+from fedfuse.parts.context import ClientContext
 from fedfuse.runtime.batches import endless_batches, epoch_batches
 from fedfuse.runtime.optimizers import Adam, AnyOptimizer
 from fedfuse.runtime.source import Source
@@ -35,19 +35,19 @@ class ClientDistillation(Settings):
     epochs: int = Field(1, ge=1, description="passes over the public inputs, if before")
     batch_size: int = Field(256, ge=2)
     optimizer: AnyOptimizer = Field(default_factory=Adam, description="if before; along, it is the client's own")
-    keep: Literal["trained", "digested"] = Field(
+    keep: Literal["trained", "distilled"] = Field(
         "trained",
         description="which model a client goes on with: the one trained on its own examples, or the one before that, "
         "which has learnt from the server alone (CFD's copy of the server's student)",
     )
 
-    def distil_before(self, party: Party, source: Source, taught: Tensor, are_logits: bool) -> None:
+    def distil_before(self, client: ClientContext, source: Source, taught: Tensor, are_logits: bool) -> None:
         """Before: train the client's model in place."""
-        model, compute = party.model, party.bank.compute
+        model, compute = client.model, client.bank.compute
         taught = taught.to(compute.device)
         optimizer = self.optimizer.build(model)
         model.train()
-        key = party.key.child("digest")
+        key = client.key.child("digest")
         with key.child("dropout").default_generator():
             for epoch in range(self.epochs):
                 order = key.child("batches", epoch)
@@ -57,14 +57,16 @@ class ClientDistillation(Settings):
                     loss.backward()
                     optimizer.step()
 
-    def extra_loss(self, party: Party, source: Source, taught: Tensor, are_logits: bool) -> Callable[[], Tensor]:
+    def extra_loss(
+        self, client: ClientContext, source: Source, taught: Tensor, are_logits: bool
+    ) -> Callable[[], Tensor]:
         """Along: the loss of the next public mini-batch, each time it is called."""
-        batches = endless_batches(len(source), self.batch_size, party.key.child("digest"), source.lengths)
-        table = taught.to(party.bank.compute.device)
+        batches = endless_batches(len(source), self.batch_size, client.key.child("digest"), source.lengths)
+        table = taught.to(client.bank.compute.device)
 
         def loss() -> Tensor:
             where = next(batches)
-            return self._loss(party.model(source.inputs(where)), table[where], are_logits)
+            return self._loss(client.model(source.inputs(where)), table[where], are_logits)
 
         return loss
 

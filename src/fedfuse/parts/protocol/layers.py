@@ -19,32 +19,29 @@ from typing import ClassVar, Literal
 
 import torch
 
-from fedfuse.core.messages import Task, Tensors, Update
+from fedfuse.core.messages import Task, Tensors, Update, of_part
 from fedfuse.core.weights import Layout, Weights
 from fedfuse.models.chain import Link, carry_over, chain
-from fedfuse.parts.context import ServerView
-from fedfuse.parts.protocol.base import Answer, Carries, Exchange, Party, Shapes, Trained
-from fedfuse.parts.scores.labels import COUNTS
+from fedfuse.parts.context import ClientContext, CombinedPredictions, ServerView
+from fedfuse.parts.protocol.base import Carries, ClientResult, Draw, Expected, ExtraLoss, Protocol
 from fedfuse.runtime.bank import ModelBank
 
-LATEST, ASSIGNMENT = "matched/", "assignment"
+LATEST, ASSIGNMENT = "matched", "assignment"
 """What comes down: the tensors of the layer that was matched last, and the place of each own neuron in it."""
-OWN = "exchange/layer/"
-"""Where a client's state has its tensors."""
+COUNTS = "label_counts"
+"""What goes up with the output layer."""
 ANSWERED, LATELY = "answered", "answered_round"
 
 
-class LayerByLayer(Exchange):
+class LayerByLayer(Protocol):
     """Clients send one layer per round; merge ``matched`` joins them."""
 
     kind: Literal["layers"] = "layers"
     carries: ClassVar[Carries] = "layer"
 
-    def cohort(self, number: int, bank: ModelBank) -> int:
-        return number - stage_of(number, bank)
-
-    def invited(self, view: ServerView, chosen: Mapping[int, str]) -> Mapping[int, str]:
+    def participants(self, view: ServerView, drawn: Draw) -> Mapping[int, str]:
         stage = stage_of(view.round, view.bank)
+        chosen = drawn(view.round - stage)
         if stage == 0:
             return chosen
         lately = int(view.memory.get(LATELY, torch.tensor(0))) == view.round - 1
@@ -58,47 +55,45 @@ class LayerByLayer(Exchange):
         stage, links = stage_of(task.round, bank), _links(bank, task.prototype)
         if stage == 0:
             return task.weights
-        tensors = {name.removeprefix(OWN): tensor for name, tensor in state.items() if name.startswith(OWN)}
-        tensors |= {n.removeprefix(LATEST): t for n, t in task.extras.items() if n.startswith(LATEST)}
+        matching = task.of("merge").extras
+        tensors = {**state, **of_part(LATEST, matching)}
         matched, link = tensors[links[stage - 1].weight], links[stage]
-        tensors[link.weight] = carry_over(
-            tensors[link.weight], task.extras[ASSIGNMENT].long(), len(matched), link.block
-        )
+        tensors[link.weight] = carry_over(tensors[link.weight], matching[ASSIGNMENT].long(), len(matched), link.block)
         return _weights(tensors, [name for name, _ in bank.layout(task.prototype).parameters])
 
     @contextmanager
-    def training(self, party: Party) -> Iterator[None]:
+    def training(self, client: ClientContext) -> Iterator[ExtraLoss | None]:
         """Hold the layers that were matched."""
-        held = _links(party.bank, party.task.prototype)[: stage_of(party.task.round, party.bank)]
-        layers = [party.model.get_submodule(link.name) for link in held]
+        held = _links(client.bank, client.task.prototype)[: stage_of(client.task.round, client.bank)]
+        layers = [client.model.get_submodule(link.name) for link in held]
         try:
             for layer in layers:
                 layer.requires_grad_(False)
-            yield
+            yield None
         finally:
             for layer in layers:
                 layer.requires_grad_(True)
 
-    def answer(self, trained: Trained) -> Answer:
-        stage, links = stage_of(trained.task.round, trained.bank), _links(trained.bank, trained.task.prototype)
-        layer = _weights(trained.weights, links[stage].names)
+    def answer(self, client: ClientContext, trained: Weights) -> ClientResult:
+        stage, links = stage_of(client.task.round, client.bank), _links(client.bank, client.task.prototype)
+        layer = _weights(trained, links[stage].names)
         if stage < len(links) - 1:
-            return Answer(layer, state={f"{OWN}{name}": tensor.clone() for name, tensor in trained.weights.items()})
-        return Answer(layer, {COUNTS: trained.examples.label_counts(trained.bank.classes)})
+            return ClientResult(layer, state={name: tensor.clone() for name, tensor in trained.items()})
+        return ClientResult(layer, extras={COUNTS: client.examples.label_counts(client.bank.classes)})
 
-    def weights_spec(self, view: ServerView, task: Task) -> Layout:
+    def expects(self, view: ServerView, task: Task) -> Expected:
         stage, links = stage_of(view.round, view.bank), _links(view.bank, task.prototype)
         shapes, link = dict(view.bank.layout(task.prototype).parameters), links[stage]
         if stage > 0:
             rows, _, *kernel = shapes[link.weight]
-            shapes[link.weight] = (rows, link.block * len(task.extras[f"{LATEST}{links[stage - 1].weight}"]), *kernel)
-        return Layout(tuple((name, shapes[name]) for name in link.names), ())
+            matched = task.of("merge").extras[f"{LATEST}/{links[stage - 1].weight}"]
+            shapes[link.weight] = (rows, link.block * len(matched), *kernel)
+        layout = Layout(tuple((name, shapes[name]) for name in link.names), ())
+        return Expected(layout, extras={COUNTS: (view.bank.classes,)} if stage == len(links) - 1 else {})
 
-    def update_spec(self, view: ServerView, task: Task) -> Shapes:
-        is_last = stage_of(view.round, view.bank) == len(_links(view.bank, task.prototype)) - 1
-        return {COUNTS: (view.bank.classes,)} if is_last else {}
-
-    def after_round(self, view: ServerView, updates: Sequence[Update]) -> Tensors:
+    def after_round(
+        self, view: ServerView, updates: Sequence[Update], predictions: CombinedPredictions | None
+    ) -> Tensors:
         return {ANSWERED: torch.tensor([update.client for update in updates]), LATELY: torch.tensor(view.round)}
 
 

@@ -1,27 +1,54 @@
-"""How much each client's predictions count: w0, w1 and w2 of FedED, FedAUX's certainty, Cronus' robust mean."""
+"""How much each teacher counts."""
 
-from typing import Annotated
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
 
 from fedfuse.core.choice import OneOf
 from fedfuse.parts.scores.agreement import ByAgreement
-from fedfuse.parts.scores.base import Weighting
+from fedfuse.parts.scores.asking import Asking
+from fedfuse.parts.scores.base import Coefficient, Said, Scores
 from fedfuse.parts.scores.certainty import ByCertainty
-from fedfuse.parts.scores.examples import ByExamples, Uniform
+from fedfuse.parts.scores.confidence import ByConfidence
+from fedfuse.parts.scores.entropy import ByEntropy
+from fedfuse.parts.scores.examples import ByExamples
 from fedfuse.parts.scores.labels import ByLabels
+from fedfuse.parts.scores.outputs import ByOutputs
 from fedfuse.parts.scores.reconstruction import ByReconstruction
+from fedfuse.parts.scores.uniform import Uniform
+from fedfuse.parts.scores.validation import ByValidation
+from fedfuse.parts.scores.variance import ByVariance
 
-AnyTestimony = Annotated[Weighting, OneOf(ByExamples, Uniform, ByLabels, ByReconstruction, ByCertainty)]
-"""Weightings that need no predictions."""
-AnyWeighting = Annotated[Weighting, OneOf(ByExamples, Uniform, ByLabels, ByReconstruction, ByCertainty, ByAgreement)]
+
+def _by_its_kind(value: Any) -> Any:
+    """``scores: entropy`` is short for ``scores: {kind: entropy}``."""
+    return {"kind": value} if isinstance(value, str) else value
+
+
+AnyScores = Annotated[
+    Scores,
+    OneOf(
+        Uniform, ByExamples, ByValidation, ByConfidence, ByEntropy, ByVariance,
+        ByLabels, ByReconstruction, ByCertainty, ByAgreement,
+    ),
+    BeforeValidator(_by_its_kind),
+]  # fmt: skip
 
 __all__ = [
-    "AnyTestimony",
-    "AnyWeighting",
+    "AnyScores",
+    "Asking",
     "ByAgreement",
     "ByCertainty",
+    "ByConfidence",
+    "ByEntropy",
     "ByExamples",
     "ByLabels",
+    "ByOutputs",
     "ByReconstruction",
+    "ByValidation",
+    "ByVariance",
+    "Coefficient",
+    "Said",
+    "Scores",
     "Uniform",
-    "Weighting",
 ]

@@ -8,27 +8,26 @@ of the rest. This is the filter of Diakonikolas et al. (2017) with a fixed numbe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field
 from torch import Tensor
 
-from fedfuse.core.messages import Update
-from fedfuse.parts.protocol.base import PREDICTIONS
-from fedfuse.parts.scores.base import Weighting
+from fedfuse.parts.scores.base import Said, Scores
 
 
-class ByAgreement(Weighting):
+class ByAgreement(Scores):
     """A client that disagrees with the others about an input is not heard on it."""
 
     kind: Literal["agreement"] = "agreement"
+    for_models: ClassVar[bool] = False
     epsilon: float = Field(0.2, ge=0, lt=0.5, description="share of the clients that may be wrong, or malicious")
 
-    def weights(self, updates: Sequence[Update]) -> list[Tensor]:
-        answers = torch.stack([update.extras[PREDICTIONS].double() for update in updates], dim=1)
+    def weights(self, said: Sequence[Said]) -> list[Tensor]:
+        answers = torch.stack([one.outputs.double() for one in said], dim=1)
         counts = torch.ones(answers.shape[:2], dtype=torch.float64)
-        for _ in range(int(self.epsilon * len(updates))):
+        for _ in range(int(self.epsilon * len(said))):
             counts.scatter_(1, _farthest(answers, counts).unsqueeze(1), 0.0)
         return list((counts / counts.sum(dim=1, keepdim=True)).float().T.unsqueeze(2))
 

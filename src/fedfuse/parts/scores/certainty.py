@@ -20,11 +20,12 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from fedfuse.core.messages import Tensors, Update
+from fedfuse.core.messages import Tensors
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
-from fedfuse.parts.protocol.base import Party, Shapes
-from fedfuse.parts.scores.base import Weighting
+from fedfuse.parts.base import Shapes
+from fedfuse.parts.context import ClientContext
+from fedfuse.parts.scores.base import Said, Scores
 from fedfuse.runtime.predict import features_on
 from fedfuse.runtime.source import Source
 
@@ -34,12 +35,13 @@ FLOOR = 1e-8
 NEWTON_STEPS = 50
 
 
-class ByCertainty(Weighting):
+class ByCertainty(Scores):
     """An answer for an input counts by how much the input looks like the client's own data (4 n0 bytes up, once)."""
 
     kind: Literal["certainty"] = "certainty"
     per_input: ClassVar[bool] = True
     needs_extractor: ClassVar[bool] = True
+    needs_source: ClassVar[bool] = True
     negatives: float = Field(
         0.2, gt=0, lt=1, description="random share of the public inputs, which only stands for everybody else's data"
     )
@@ -49,30 +51,29 @@ class ByCertainty(Weighting):
     )
     delta: float = Field(1e-5, gt=0, lt=1)
 
-    def scored(self, source: Source, common: Key) -> Source:
+    def inputs(self, source: Source, common: Key) -> Source:
         return source.part(self._divided(source, common)[0])
 
-    def learn(self, party: Party) -> Tensors:
-        assert party.source is not None, "checked before round 1"
-        extractor = party.task.extras.get(EXTRACTOR, party.task.weights.flat)
-        negatives = party.source.part(self._divided(party.source, party.common)[1])
-        own = Source("own", party.examples.inputs, party.transform, party.bank.compute)
-        features = [_features(extractor, party, inputs) for inputs in (own, negatives)]
+    def learn(self, client: ClientContext) -> Tensors:
+        extractor = client.received.get(EXTRACTOR, client.task.weights.flat)
+        negatives = client.public.part(self._divided(client.public, client.common)[1])
+        own = Source("own", client.examples.inputs, client.transform, client.bank.compute)
+        features = [_features(extractor, client, inputs) for inputs in (own, negatives)]
         scale = 1 / torch.cat(features).norm(dim=1).max().clamp_min(1e-12)
         signs = torch.cat([torch.ones(len(own)), -torch.ones(len(negatives))]).double()
         direction = fit(torch.cat(features) * scale, signs, self.regularisation)
-        direction = direction + self._noise(party, len(signs), direction)
+        direction = direction + self._noise(client, len(signs), direction)
         return {EXTRACTOR: extractor, DIRECTION: direction, SCALE: scale}
 
-    def testify(self, learnt: Tensors, party: Party, source: Source) -> Tensors:
-        features = _features(learnt[EXTRACTOR], party, source) * learnt[SCALE]
+    def say(self, learnt: Tensors, client: ClientContext, source: Source) -> Tensors:
+        features = _features(learnt[EXTRACTOR], client, source) * learnt[SCALE]
         return {SCORES: ((features @ learnt[DIRECTION]).sigmoid() + FLOOR).float()}
 
-    def update_spec(self, inputs: int, classes: int) -> Shapes:
+    def spec(self, inputs: int, classes: int) -> Shapes:
         return {SCORES: (inputs,)}
 
-    def weights(self, updates: Sequence[Update]) -> list[Tensor]:
-        scores = torch.stack([update.extras[SCORES].double() for update in updates])
+    def weights(self, said: Sequence[Said]) -> list[Tensor]:
+        scores = torch.stack([one.update.extras[SCORES].double() for one in said])
         return [share.unsqueeze(1).float() for share in scores / scores.sum(dim=0)]
 
     def _divided(self, source: Source, common: Key) -> tuple[Tensor, Tensor]:
@@ -81,12 +82,12 @@ class ByCertainty(Weighting):
         order = torch.randperm(len(source), generator=common.child("negatives").torch())
         return order[number:].sort().values, order[:number].sort().values
 
-    def _noise(self, party: Party, examples: int, like: Tensor) -> Tensor:
+    def _noise(self, client: ClientContext, examples: int, like: Tensor) -> Tensor:
         if self.epsilon is None:
             return torch.zeros_like(like)
         sensitivity = 2 / (examples * self.regularisation)
         deviation = math.sqrt(2 * math.log(1.25 / self.delta)) * sensitivity / self.epsilon
-        random = party.key.child("privacy").torch()
+        random = client.key.child("privacy").torch()
         return deviation * torch.randn(like.shape, dtype=like.dtype, generator=random)
 
 
@@ -106,7 +107,7 @@ def fit(features: Tensor, signs: Tensor, regularisation: float) -> Tensor:
     return direction
 
 
-def _features(extractor: Tensor, party: Party, source: Source) -> Tensor:
-    prototype = party.task.prototype
-    model = party.bank.lend(prototype, Weights(extractor, party.bank.layout(prototype)), role=EXTRACTOR)
+def _features(extractor: Tensor, client: ClientContext, source: Source) -> Tensor:
+    prototype = client.task.prototype
+    model = client.bank.lend(prototype, Weights(extractor, client.bank.layout(prototype)), role=EXTRACTOR)
     return features_on(source, model).double()

@@ -9,23 +9,18 @@ import torch
 from torch import Tensor
 
 from fedfuse.core.messages import Update
-from fedfuse.parts.scores.base import Weighting
+from fedfuse.parts.context import ServerView
+from fedfuse.parts.scores.base import Coefficient, Said, Scores
 
 
-class ByExamples(Weighting):
-    """Every answer counts by the client's data size, which is part of every message."""
+class ByExamples(Scores):
+    """Every teacher counts by the client's data size, which is part of every message."""
 
     kind: Literal["examples"] = "examples"
 
-    def weights(self, updates: Sequence[Update]) -> list[Tensor]:
-        total = sum(update.examples for update in updates)
-        return [torch.tensor(update.examples / total) for update in updates]
+    def weights(self, said: Sequence[Said]) -> list[Tensor]:
+        total = sum(one.update.examples for one in said)
+        return [torch.tensor(one.update.examples / total) for one in said]
 
-
-class Uniform(Weighting):
-    """Every answer counts the same: w_k = 1 / m."""
-
-    kind: Literal["uniform"] = "uniform"
-
-    def weights(self, updates: Sequence[Update]) -> list[Tensor]:
-        return [torch.tensor(1 / len(updates)) for _ in updates]
+    def of_models(self, view: ServerView, updates: Sequence[Update]) -> list[Coefficient]:
+        return [float(update.examples) for update in updates]

@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
 
-from fedfuse.core.messages import Tensors, Update
-from fedfuse.parts.protocol.base import Party, Shapes
-from fedfuse.parts.scores.base import Weighting
+from fedfuse.core.messages import Tensors
+from fedfuse.parts.base import Shapes
+from fedfuse.parts.context import ClientContext
+from fedfuse.parts.scores.base import Said, Scores
 from fedfuse.runtime.source import Source
 
 COUNTS = "label_counts"
 
 
-class ByLabels(Weighting):
+class ByLabels(Scores):
     """An answer for a class counts by how many examples of it the client has (4 K bytes up, once)."""
 
     kind: Literal["labels"] = "labels"
+    needs_source: ClassVar[bool] = True
 
-    def testify(self, learnt: Tensors, party: Party, source: Source) -> Tensors:
-        return {COUNTS: party.examples.label_counts(party.bank.classes)}
+    def say(self, learnt: Tensors, client: ClientContext, source: Source) -> Tensors:
+        return {COUNTS: client.examples.label_counts(client.bank.classes)}
 
-    def update_spec(self, inputs: int, classes: int) -> Shapes:
+    def spec(self, inputs: int, classes: int) -> Shapes:
         return {COUNTS: (classes,)}
 
-    def weights(self, updates: Sequence[Update]) -> list[Tensor]:
-        counts = torch.stack([update.extras[COUNTS] for update in updates])
+    def weights(self, said: Sequence[Said]) -> list[Tensor]:
+        counts = torch.stack([one.update.extras[COUNTS] for one in said])
         return list(counts / (counts.sum(dim=0) + 0.001))

@@ -11,12 +11,12 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from fedfuse.core.errors import ConfigError
-from fedfuse.core.messages import Tensors, Update
+from fedfuse.core.messages import Tensors
 from fedfuse.core.weights import Layout, Weights
 from fedfuse.models.autoencoder import autoencoder
-from fedfuse.parts.base import CheckContext
-from fedfuse.parts.protocol.base import Party, Shapes
-from fedfuse.parts.scores.base import Weighting
+from fedfuse.parts.base import CheckContext, Shapes
+from fedfuse.parts.context import ClientContext
+from fedfuse.parts.scores.base import Said, Scores
 from fedfuse.runtime.batches import epoch_batches, slices
 from fedfuse.runtime.optimizers import Adam
 from fedfuse.runtime.source import PREDICTION_BATCH, Source
@@ -24,11 +24,12 @@ from fedfuse.runtime.source import PREDICTION_BATCH, Source
 ERRORS, NETWORK = "reconstruction_errors", "autoencoder"
 
 
-class ByReconstruction(Weighting):
+class ByReconstruction(Scores):
     """An answer for an input counts by how small the client's autoencoder's error is there (4 n0 bytes up, once)."""
 
     kind: Literal["reconstruction"] = "reconstruction"
     per_input: ClassVar[bool] = True
+    needs_source: ClassVar[bool] = True
     exponent: float = Field(6.0, gt=0, description="the thesis tried 1 to 7 and kept 6")
     epochs: int = Field(30, ge=1, description="passes of the autoencoder over the client's examples")
     learning_rate: float = Field(1e-3, gt=0)
@@ -42,35 +43,35 @@ class ByReconstruction(Weighting):
         if context.bank.reads_texts:
             raise ConfigError("method.exchange.weighting reconstruction cannot read texts; choose another weighting")
 
-    def learn(self, party: Party) -> Tensors:
+    def learn(self, client: ClientContext) -> Tensors:
         """Train an autoencoder on the client's examples."""
-        key, compute = party.key.child("autoencoder"), party.bank.compute
-        raw = party.examples.inputs
+        key, compute = client.key.child("autoencoder"), client.bank.compute
+        raw = client.examples.inputs
         with key.child("initialise").default_generator():
-            network = compute.place(autoencoder(party.examples.shape))
+            network = compute.place(autoencoder(client.examples.shape))
         optimizer = Adam(learning_rate=self.learning_rate, weight_decay=self.weight_decay).build(network)
         network.train()
         for epoch in range(self.epochs):
             for where in epoch_batches(len(raw), self.batch_size, key.child("batches", epoch)):
-                inputs = compute.inputs(self._seen(party.transform(raw[where]), raw[where]))
+                inputs = compute.inputs(self._seen(client.transform(raw[where]), raw[where]))
                 optimizer.zero_grad()
                 F.mse_loss(network(inputs), inputs).backward()
                 optimizer.step()
         return {NETWORK: Weights.of(network).flat}
 
-    def testify(self, learnt: Tensors, party: Party, source: Source) -> Tensors:
-        network = autoencoder(party.examples.shape)
+    def say(self, learnt: Tensors, client: ClientContext, source: Source) -> Tensors:
+        network = autoencoder(client.examples.shape)
         Weights(learnt[NETWORK], Layout.of(network)).load_into(network)
-        ready = party.bank.compute.place(network).eval()
+        ready = client.bank.compute.place(network).eval()
         batches = slices(len(source), PREDICTION_BATCH)
         return {ERRORS: torch.cat([self._errors(ready, source, where) for where in batches])}
 
-    def update_spec(self, inputs: int, classes: int) -> Shapes:
+    def spec(self, inputs: int, classes: int) -> Shapes:
         return {ERRORS: (inputs,)}
 
-    def weights(self, updates: Sequence[Update]) -> list[Tensor]:
+    def weights(self, said: Sequence[Said]) -> list[Tensor]:
         # Relative to the smallest error of each input: the same weights, without a power that overflows.
-        errors = torch.stack([update.extras[ERRORS].double() for update in updates]).clamp_min(1e-12)
+        errors = torch.stack([one.update.extras[ERRORS].double() for one in said]).clamp_min(1e-12)
         powers = (errors.amin(dim=0) / errors) ** self.exponent
         return [share.unsqueeze(1).float() for share in powers / powers.sum(dim=0)]
 

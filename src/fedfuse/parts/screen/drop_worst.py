@@ -14,7 +14,6 @@ from typing import Literal
 from pydantic import Field
 
 from fedfuse.core.errors import ConfigError
-from fedfuse.core.messages import Update
 from fedfuse.parts.base import CheckContext
 from fedfuse.parts.context import ServerView
 from fedfuse.parts.screen.base import Screen, Screened
@@ -34,7 +33,7 @@ class DropWorst(Screen):
             raise ConfigError("method.screen drop_worst judges clients on validation examples; set data.validation")
 
     def screen(self, view: ServerView, updates: Screened) -> Screened:
-        accuracy = {u.client: _accuracy(view, u) for u in updates.counted}
+        accuracy = {u.client: view.score(u.prototype, u.weights).accuracy for u in updates.counted}
         threshold = self.chance_factor / view.bank.classes
         at_chance = {client for client, value in accuracy.items() if value < threshold}
         if len(at_chance) == len(accuracy):
@@ -54,8 +53,3 @@ class DropWorst(Screen):
         floor = statistics.mean(others) - self.outlier_deviations * statistics.pstdev(others)
         rule = f"is below {floor:.4f}, {self.outlier_deviations:g} deviations under the others; merged, but no teacher"
         return {c: f"validation accuracy {own:.4f} {rule}" for c, own in sorted(accuracy.items()) if own < floor}
-
-
-def _accuracy(view: ServerView, update: Update) -> float:
-    assert view.validation is not None, "checked before round 1"
-    return view.validation.score(view.bank.lend(update.prototype, update.weights)).accuracy

@@ -49,7 +49,6 @@ class Contrast(Start):
             )
 
     def begin(self, view: ServerView, prototype: str) -> Weights:
-        assert view.source is not None, "checked before round 1"
         fresh, key = self.fresh(view, prototype), view.key.child("contrastive", prototype)
         model = view.bank.lend(prototype, fresh)
         size = model.feature_size
@@ -62,8 +61,8 @@ class Contrast(Start):
             for epoch in range(self.epochs):
                 view.progress("contrastive", epoch, self.epochs)
                 random = key.child("views", epoch).torch()
-                for where in epoch_batches(len(view.source), self.batch_size, key.child("batches", epoch)):
-                    pair = torch.cat([self.look(view.source, where, random) for _ in range(2)])
+                for where in epoch_batches(len(view.public), self.batch_size, key.child("batches", epoch)):
+                    pair = torch.cat([self.look(view.public, where, random) for _ in range(2)])
                     loss = contrast(head(model.features(pair)), self.temperature)
                     optimizer.zero_grad()
                     loss.backward()

@@ -30,9 +30,8 @@ class Labelled(Start):
         self.distiller.check(context, "method.start.distiller")
 
     def begin(self, view: ServerView, prototype: str) -> Weights:
-        assert view.source is not None, "checked before round 1"
         fresh, key = self.fresh(view, prototype), view.key.child("labelled", prototype)
         student = view.bank.lend(prototype, fresh)
-        batches = label_batches(view.source, self.distiller, view.bank, key)
-        self.distiller.distil(student, batches, DistillContext(view.source, view.validation, key, view.progress))
+        batches = label_batches(view.public, self.distiller, view.bank, key)
+        self.distiller.distil(student, batches, DistillContext(view.public, view.validation, key, view.progress))
         return Weights.of(student, fresh.layout)

@@ -9,12 +9,14 @@ from torch import nn
 
 from fedfuse.core.messages import Task
 from fedfuse.core.randomness import Key
+from fedfuse.federation.client import Clients
 from fedfuse.parts.binary import binary_parameters
-from fedfuse.parts.local import Clients, Hooks, Plain, TrainingSettings, Visit
+from fedfuse.parts.local import Hooks, Plain
 from fedfuse.parts.local.loop import train
 from fedfuse.parts.protocol import FullWeights
 from fedfuse.runtime.optimizers import Adam, AdamW, Sgd
-from tests.helpers import AS_IT_IS, CPU, TinyNorm, make_bank, make_examples, make_weights
+from fedfuse.runtime.training import TrainingSettings
+from tests.helpers import AS_IT_IS, TinyNorm, make_bank, make_client, make_examples, make_weights
 
 
 def test_rate_steps_down_once_the_share_of_rounds_has_passed():
@@ -85,9 +87,9 @@ def test_clipping_bounds_what_the_optimiser_sees(clip, expected):
     weights = make_weights(bank, "norm", 1)
     model = bank.lend("norm", weights)
     training = TrainingSettings(batch_size=8, clip_norm=clip, optimizer=Sgd(learning_rate=1e-6))
-    visit = Visit(Task(1, 0, "norm", weights), model, make_examples(16), training, 1e-6, {}, bank, Key(0))
+    client = make_client(Task(1, 0, "norm", weights), model, make_examples(16), training, 1e-6, {}, bank, Key(0))
     hooks = _Gradients(model)
-    train(visit, hooks, AS_IT_IS, CPU)
+    train(client, hooks)
     full = 3.0 * weights.layout.parameter_count**0.5
     assert [float(norm) for norm in hooks.before] == pytest.approx([expected or full] * 2, rel=1e-4)
 

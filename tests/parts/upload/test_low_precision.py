@@ -6,27 +6,29 @@ import pytest
 import torch
 
 from fedfuse.core.errors import ConfigError
-from fedfuse.core.messages import Task
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Layout, Weights
 from fedfuse.experiment.run import Experiment
 from fedfuse.federation import Recipe
 from fedfuse.models import ResNet, create
 from fedfuse.parts.binary import norm_parameters, quantise
-from fedfuse.parts.protocol.one_bit import OneBitUpload, pack, unpack
+from fedfuse.parts.upload import OneBitUpload
+from fedfuse.parts.upload.one_bit import pack, unpack
 from tests.helpers import (
     TinyNorm,
     events_of,
     make_bank,
     make_federation,
-    make_view,
-    make_weights,
     played,
     tiny_config,
     tiny_method,
 )  # fmt: skip
 
 RESNET = create(ResNet(arch="resnet8"), (3, 32, 32), 10, Key(0))
+
+
+def spec(link, prototype, bank):
+    return link.spec({"weights": (bank.layout(prototype).size,)}, prototype, bank)
 
 
 def by_hand(row):
@@ -88,19 +90,18 @@ def test_bytes_of_resnet8():
 
 @pytest.mark.parametrize("local", [{"kind": "plain"}, {"kind": "one_bit"}])
 def test_the_ledger_counts_what_is_packed(local):
-    recipe = Recipe.model_validate({"exchange": {"kind": "one_bit"}, "local": local})
+    recipe = Recipe.model_validate({"upload": [{"kind": "one_bit"}], "local": local})
     bank = make_bank(mlp=TinyNorm())
     (record,) = played(make_federation(bank=bank, recipe=recipe), 1).server.history
-    weights = make_weights(bank, "mlp", 0)
-    weights_spec = OneBitUpload().update_spec(make_view(bank, {"mlp": weights}), Task(1, 0, "mlp", weights))
-    assert weights_spec == {"bits": ((4 * 6 + 6 + 6 * 3 + 3 + 7) // 8,), "values": (4, 2), "exact": (2 * 6 + 2 * 6,)}
-    assert record.bytes_up == 4 * (weights_spec["bits"][0] + 4 * 8 + 4 * 24)
+    due = spec(OneBitUpload(), "mlp", bank)
+    assert due == {"bits": ((4 * 6 + 6 + 6 * 3 + 3 + 7) // 8,), "values": (4, 2), "exact": (2 * 6 + 2 * 6,)}
+    assert record.bytes_up == 4 * (due["bits"][0] + 4 * 8 + 4 * 24)
     assert record.bytes_down == 4 * 4 * bank.layout("mlp").size
 
 
 def mixed_recipe(*prototypes):
     part = {"kind": "one_bit", "prototypes": prototypes}
-    return Recipe.model_validate({"exchange": part, "local": part})
+    return Recipe.model_validate({"upload": [part], "local": part})
 
 
 def test_prototypes_that_are_not_named_are_those_of_fedavg():
@@ -118,20 +119,19 @@ def test_prototypes_that_are_not_named_are_those_of_fedavg():
 def test_prototypes_that_are_not_named_cost_their_full_size():
     bank = make_bank(bit=TinyNorm(), full=TinyNorm(width=5))
     upload = OneBitUpload(prototypes=("bit",))
-    view = make_view(bank, {name: make_weights(bank, name, 0) for name in ("bit", "full")})
-    bit, full = (Task(1, 0, name, view.weights[name]) for name in ("bit", "full"))
-    assert upload.update_spec(view, bit) == OneBitUpload().update_spec(view, bit)
-    weights_spec = upload.update_spec(view, full)
-    assert weights_spec == {"bits": (0,), "values": (0, 2), "exact": (bank.layout("full").size,)}
+    assert spec(upload, "bit", bank) == spec(OneBitUpload(), "bit", bank)
+    due = spec(upload, "full", bank)
+    assert due == {"bits": (0,), "values": (0, 2), "exact": (bank.layout("full").size,)}
     (record,) = played(make_federation(bank=bank, recipe=mixed_recipe("bit")), 1).server.history
-    bits = upload.update_spec(view, bit)
+    bits = spec(upload, "bit", bank)
     packed = bits["bits"][0] + 4 * 2 * bits["values"][0] + 4 * bits["exact"][0]
     assert record.bytes_up == 2 * packed + 2 * 4 * bank.layout("full").size
 
 
-@pytest.mark.parametrize("part", ["local", "exchange"])
+@pytest.mark.parametrize("part", ["local", "upload"])
 def test_one_bit_prototypes_must_exist(part, out):
-    config = tiny_config(tiny_method("fedavg", **{part: {"kind": "one_bit", "prototypes": ["mpl"]}}))
+    one_bit = {"kind": "one_bit", "prototypes": ["mpl"]}
+    config = tiny_config(tiny_method("fedavg", **{part: [one_bit] if part == "upload" else one_bit}))
     with pytest.raises(ConfigError, match=r"one_bit prototypes: unknown model 'mpl' \(did you mean 'mlp'\?\)"):
         Experiment(config).run(out)
 
@@ -141,7 +141,7 @@ def test_a_one_bit_resnet_among_others_in_full_precision(out):
     """FedDF fuses ResNet-20, ResNet-32, ShuffleNetV2 and a 1-bit ResNet-8 of very few channels."""
     part = {"kind": "one_bit", "prototypes": ["bit"]}
     config = tiny_config(
-        tiny_method("feddf-one-bit", local=part, exchange=part),
+        tiny_method("feddf-one-bit", local=part, upload=[part]),
         data={"name": "digits", "validation": 0.1, "public": 0.1},
         partition={"kind": "iid", "clients": 4},
         models={
@@ -164,17 +164,15 @@ def test_a_one_bit_resnet_among_others_in_full_precision(out):
 def test_one_bit_clients_lose_nothing_on_the_way():
     """With binary weights already, the packed upload and the full one lead to the same server."""
     servers = []
-    for exchange in ("weights", "one_bit"):
-        recipe = Recipe.model_validate({"exchange": {"kind": exchange}, "local": {"kind": "one_bit"}})
+    for upload in ([], [{"kind": "one_bit"}]):
+        recipe = Recipe.model_validate({"upload": upload, "local": {"kind": "one_bit"}})
         servers.append(played(make_federation(bank=make_bank(mlp=TinyNorm()), recipe=recipe), 3).server)
     assert servers[0].weights["mlp"].equals(servers[1].weights["mlp"])
 
 
 @pytest.mark.parametrize(("kind", "dtype"), [("float16", torch.float16), ("bfloat16", torch.bfloat16)])
 def test_half_precision_rounds_once_and_costs_half(kind, dtype):
-    plain, half = (
-        Recipe.model_validate({"exchange": e}) for e in ({"kind": "weights"}, {"kind": "half", "type": kind})
-    )
+    plain, half = (Recipe.model_validate({"upload": links}) for links in ([], [{"kind": "half", "type": kind}]))
     answers = []
 
     def bend(pairs):
@@ -188,11 +186,11 @@ def test_half_precision_rounds_once_and_costs_half(kind, dtype):
 
 
 def test_an_overflow_of_half_precision_is_refused():
-    recipe = Recipe.model_validate({"exchange": {"kind": "half"}})
+    recipe = Recipe.model_validate({"upload": [{"kind": "half"}]})
 
     def bend(pairs):
         for update, state in pairs:
-            update.extras["half_precision"].fill_(float("inf"))
+            update.extras["upload/weights"].fill_(float("inf"))
             yield update, state
 
     (record,) = played(make_federation(recipe=recipe, bend=bend), 1).server.history

@@ -11,8 +11,8 @@ import torch
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.models import Mlp
-from fedfuse.parts.fuse import Ensemble, Teacher
-from fedfuse.parts.fuse.teachers import Question
+from fedfuse.parts.teachers import Ensemble, Teacher
+from fedfuse.parts.teachers.ensemble import Question
 from fedfuse.runtime.pool import Pool, silence
 from fedfuse.runtime.source import PREDICTION_BATCH, Source
 from tests.helpers import CPU, TinyNorm, make_bank, make_evaluator, make_examples, make_source, make_weights

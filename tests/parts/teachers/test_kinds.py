@@ -13,7 +13,7 @@ from fedfuse.core.randomness import Key
 from fedfuse.core.weights import mean
 from fedfuse.experiment.assembly import build
 from fedfuse.federation.events import EventLog
-from fedfuse.parts.fuse.members import (
+from fedfuse.parts.teachers import (
     AverageTeacher,
     ClientTeachers,
     DirichletTeachers,

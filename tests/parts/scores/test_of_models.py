@@ -12,16 +12,18 @@ from fedfuse.core.randomness import Key
 from fedfuse.core.weights import mean
 from fedfuse.experiment.run import Experiment
 from fedfuse.models import Mlp
-from fedfuse.parts.fuse import Ensemble, EnsembleDistillation, EnsembleOnly, Teacher
-from fedfuse.parts.fuse.members import (
+from fedfuse.parts.fuse import EnsembleDistillation, EnsembleOnly
+from fedfuse.parts.scores import ByExamples, ByValidation
+from fedfuse.parts.teachers import (
     AverageTeacher,
     ClientTeachers,
     DirichletTeachers,
+    Ensemble,
     GaussianTeachers,
     RoundModels,
     SwagTeachers,
+    Teacher,
 )
-from fedfuse.parts.fuse.weighting import client_weights
 from tests.helpers import (
     TinyNorm,
     make_bank,
@@ -47,6 +49,14 @@ def mixed():
     ]
     merged = {p: mean([u.weights for u in updates if u.prototype == p], [1.0, 1.0]) for p in ("norm", "mlp")}
     return bank, updates, merged
+
+
+SCORES = {"examples": ByExamples(), "validation": ByValidation()}
+
+
+def by_examples(bank, updates):
+    weights = ByExamples().of_models(make_view(bank), updates)
+    return {update.client: weight for update, weight in zip(updates, weights, strict=True)}
 
 
 def answers(bank, updates, inputs, target):
@@ -86,8 +96,8 @@ def test_weighted_is_the_hand_written_loop(weighting, target):
     average = torch.zeros(17, 3, dtype=torch.double)
     for weight, answer in zip(weights, answers(bank, updates, source.raw, target), strict=True):
         average += weight / sum(weights) * answer.double()
-    fuse = EnsembleDistillation(target=target, weighting=weighting)
-    ensemble = fuse._ensemble(make_view(bank, validation=validation), merged, updates)
+    view = make_view(bank, validation=validation, scores=SCORES[weighting])
+    ensemble = EnsembleDistillation(target=target)._ensemble(view, merged, updates)
     for result in (
         ensemble.log_probabilities(source.raw),
         ensemble.predict(source, source.all_indices(), lambda *_: None),
@@ -121,8 +131,8 @@ def test_a_teacher_without_weight_is_not_heard():
 
 def test_averages_and_samples_weigh_as_the_mean_of_their_clients():
     bank, updates, merged = mixed()
-    trust = client_weights("examples", make_view(bank), updates)
-    models = RoundModels(updates, merged, {p: make_weights(bank, p, 9) for p in merged}, Key(0), trust)
+    previous = {p: make_weights(bank, p, 9) for p in merged}
+    models = RoundModels(updates, merged, previous, Key(0), by_examples(bank, updates))
     assert [t.weight for t in ClientTeachers().gather(models)] == SIZES
     expected = {"norm": (5 + 20) / 2, "mlp": (40 + 11) / 2}
     for kind in (AverageTeacher(), GaussianTeachers(number=2), DirichletTeachers(number=2), SwagTeachers(number=2)):
@@ -131,7 +141,7 @@ def test_averages_and_samples_weigh_as_the_mean_of_their_clients():
 
 def test_an_average_whose_clients_do_not_teach_weighs_as_all_who_do():
     bank, updates, merged = mixed()
-    models = RoundModels(updates[:2], merged, {}, Key(0), client_weights("examples", make_view(bank), updates))
+    models = RoundModels(updates[:2], merged, {}, Key(0), by_examples(bank, updates))
     assert {t.prototype: t.weight for t in AverageTeacher().gather(models)} == {"norm": 12.5, "mlp": 12.5}
 
 
@@ -141,24 +151,21 @@ def test_with_everybody_at_zero_all_count_the_same():
     wrong = [u for u in updates if make_evaluator(examples).score(bank.lend(u.prototype, u.weights)).accuracy == 0]
     assert wrong, "or the test would prove nothing"
     view = make_view(bank, validation=make_evaluator(examples))
-    assert set(client_weights("validation", view, wrong).values()) == {1.0}
+    assert set(ByValidation().of_models(view, wrong)) == {1.0}
 
 
 @pytest.mark.parametrize("method", ["feddf", "1-ensemble"])
 def test_validation_weights_need_a_validation_split(tmp_path, method):
-    fuse = {**tiny_method(method)["fuse"], "weighting": "validation"}
-    config = tiny_config(
-        tiny_method(method, fuse=fuse), data={"name": "blobs", "examples": 150, "validation": 0, "public": 0.2}
-    )
+    data = {"name": "blobs", "examples": 150, "validation": 0, "public": 0.2}
+    config = tiny_config(tiny_method(method, scores="validation"), data=data)
     with pytest.raises(ConfigError, match=r"data\.validation"):
         Experiment(config).run(tmp_path / "run")
 
 
 @pytest.mark.parametrize("weighting", ["examples", "validation"])
 def test_weighted_teachers_in_a_whole_run(tmp_path, without_pictures, weighting):  # noqa: ARG001
-    fuse = {**tiny_method("feddf")["fuse"], "weighting": weighting}
     one, uniform = (
         Experiment(tiny_config(method)).run(tmp_path / str(i)).summary["prototypes"]["mlp"]["weights_sha256"]
-        for i, method in enumerate([tiny_method("feddf", fuse=fuse), "feddf"])
+        for i, method in enumerate([tiny_method("feddf", scores=weighting), "feddf"])
     )
     assert one != uniform

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedfuse.parts.protocol.soft_labels import pack, packed_size, quantise, unpack
+from fedfuse.parts.bits import pack, packed_size, quantise, unpack
 
 
 def probabilities(rows, classes, seed=0, sharpness=3.0):
@@ -50,8 +50,8 @@ def test_what_is_quantised_already_stays():
 @pytest.mark.parametrize(("bits", "rows", "classes"), [(1, 80_000, 10), (1, 11, 3), (8, 100, 10), (3, 7, 5)])
 def test_sizes_are_those_of_the_paper(bits, rows, classes):
     """n log2 K bits for one bit, otherwise b n K."""
-    weights_spec = rows * (math.ceil(math.log2(classes)) if bits == 1 else bits * classes)
-    assert packed_size(bits, rows, classes) == math.ceil(weights_spec / 8)
+    due = rows * (math.ceil(math.log2(classes)) if bits == 1 else bits * classes)
+    assert packed_size(bits, rows, classes) == math.ceil(due / 8)
 
 
 def test_an_index_that_no_class_has_is_no_crash():

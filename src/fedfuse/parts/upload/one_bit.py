@@ -1,4 +1,4 @@
-"""Uploads of one bit per weight: packed bits, two numbers per filter, and norm layers in full.
+"""One bit per weight: packed bits, two numbers per filter, and norm layers in full.
 
 P_b / 8 + 8 G + 4 (P - P_b + B) bytes up, for P_b binary weights in G groups; full weights down. Weights that have two
 values per group already (``local: one_bit``) arrive exactly; others are quantised on the way.
@@ -6,44 +6,45 @@ values per group already (``local: one_bit``) arrive exactly; others are quantis
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import ClassVar, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from fedfuse.core.messages import Task, Tensors, Update
-from fedfuse.core.weights import NOTHING, Layout, Weights
+from fedfuse.core.messages import Task, Tensors
+from fedfuse.core.weights import Layout, Weights
+from fedfuse.parts.base import Shapes
 from fedfuse.parts.binary import BinaryPart, groups, norm_parameters, quantise
-from fedfuse.parts.context import ServerView
-from fedfuse.parts.protocol.base import Answer, Exchange, Shapes, Trained
+from fedfuse.parts.context import ClientContext
+from fedfuse.parts.protocol.base import WEIGHTS
+from fedfuse.parts.upload.base import Packed, Upload
 from fedfuse.runtime.bank import ModelBank
 
 BITS, VALUES, EXACT = "bits", "values", "exact"
 
 
-class OneBitUpload(BinaryPart, Exchange):
-    """Clients receive full weights and send one bit for each; other prototypes' clients send all bits."""
+class OneBitUpload(BinaryPart, Upload):
+    """Clients send one bit for each weight; other prototypes' clients send all bits."""
 
     kind: Literal["one_bit"] = "one_bit"
-    sends_full_weights: ClassVar[bool] = False
+    needs_whole_model: ClassVar[bool] = True
 
-    def answer(self, trained: Trained) -> Answer:
-        return Answer(NOTHING, pack(trained.weights, self._exact(trained.bank, trained.task.prototype)))
+    def pack(self, sent: Tensors, client: ClientContext) -> Packed:
+        prototype, bank = client.task.prototype, client.bank
+        weights = Weights(sent[WEIGHTS], bank.layout(prototype))
+        return Packed(pack(weights, self._exact(bank, prototype)))
 
-    def update_spec(self, view: ServerView, task: Task) -> Shapes:
-        layout, exact = view.weights[task.prototype].layout, self._exact(view.bank, task.prototype)
-        binary = [shape for name, shape in layout.parameters if name not in exact]
+    def spec(self, sent: Shapes, prototype: str, bank: ModelBank) -> Shapes:
+        (size,), exact = sent[WEIGHTS], self._exact(bank, prototype)
+        binary = [shape for name, shape in bank.layout(prototype).parameters if name not in exact]
         weights = sum(int(np.prod(shape)) for shape in binary)
         rows = sum(shape[0] if len(shape) == 4 else 1 for shape in binary)
-        return {BITS: ((weights + 7) // 8,), VALUES: (rows, 2), EXACT: (layout.size - weights,)}
+        return {BITS: ((weights + 7) // 8,), VALUES: (rows, 2), EXACT: (size - weights,)}
 
-    def open(self, view: ServerView, update: Update) -> Update:
-        exact = self._exact(view.bank, update.prototype)
-        weights = unpack(update.extras, view.weights[update.prototype].layout, exact)
-        rest = {name: tensor for name, tensor in update.extras.items() if name not in (BITS, VALUES, EXACT)}
-        return replace(update, weights=weights, extras=rest)
+    def unpack(self, came: Tensors, sent: Shapes, task: Task, bank: ModelBank) -> Tensors:
+        layout = bank.layout(task.prototype)
+        return {WEIGHTS: unpack(came, layout, self._exact(bank, task.prototype)).flat}
 
     def _exact(self, bank: ModelBank, prototype: str) -> frozenset[str]:
         """Names of the parameters that travel as they are."""

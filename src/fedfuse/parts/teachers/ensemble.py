@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from fedfuse.core.weights import Weights
-from fedfuse.parts.fuse.weighting import Coefficient
+from fedfuse.parts.scores import Coefficient
 from fedfuse.runtime.bank import TEACHER, ModelBank
 from fedfuse.runtime.evaluate import evaluation_mode
 from fedfuse.runtime.pool import IN_PROCESS, Pool, Progress, in_order
@@ -31,6 +31,10 @@ class Teacher:
     weight: Coefficient = 1.0
 
 
+Weigh = Callable[[Tensor], Tensor]
+"""From a teacher's probabilities to how much it counts on each input, n x 1."""
+
+
 @dataclass(frozen=True)
 class Question:
     """What every teacher of an ensemble is asked by itself, here or in another process: about these public inputs."""
@@ -39,21 +43,26 @@ class Question:
     source: Source
     indices: Tensor
     target: Target
+    weigh: Weigh | None = None
 
     def __call__(self, teacher: Teacher) -> Tensor:
-        """What the teacher puts into the target, one row for each index; how much that counts is not its affair."""
+        """What the teacher puts into the target, one row for each index; how much it counts as a whole is not asked."""
         with self.bank.compute.at_work(), asked(self.bank, teacher) as model:
             batches = self.indices.split(PREDICTION_BATCH)
-            return torch.cat([share(self.target, model(self.source.inputs(where))) for where in batches])
+            return torch.cat([share(self.target, model(self.source.inputs(where)), self.weigh) for where in batches])
 
 
 @dataclass(frozen=True)
 class Ensemble:
-    """Teachers in eval mode, never asked for gradients, combined by their weights, which are normalised here."""
+    """Teachers in eval mode, never asked for gradients, combined by their weights, which are normalised here.
+
+    With ``weigh`` a teacher counts input by input, by what it says; then tables have one more column, with the weights.
+    """
 
     bank: ModelBank
     teachers: Sequence[Teacher]
     target: Target
+    weigh: Weigh | None = None
 
     @cached_property
     def coefficients(self) -> tuple[Coefficient, ...]:
@@ -68,7 +77,7 @@ class Ensemble:
         total: Tensor | None = None
         for teacher, coefficient in zip(self.teachers, self.coefficients, strict=True):
             with asked(self.bank, teacher) as model:
-                said = coefficient * share(self.target, model(inputs))
+                said = coefficient * share(self.target, model(inputs), self.weigh)
             total = said if total is None else total + said
         assert total is not None, "an ensemble has at least one teacher"
         return self._combine(total)
@@ -80,8 +89,9 @@ class Ensemble:
         answer, their answers are added in the order of the teachers.
         """
         device, number = self.bank.compute.device, len(self.teachers)
-        totals = torch.zeros(len(source), self.bank.classes, device=device)
-        question = Question(self.bank, source, indices, self.target)
+        columns = self.bank.classes + (self.weigh is not None)
+        totals = torch.zeros(len(source), columns, device=device)
+        question = Question(self.bank, source, indices, self.target, self.weigh)
         asked_alone = [replace(teacher, weight=1.0) for teacher in self.teachers]
         progress("teachers", 0, number)
         for place, said in enumerate(in_order(pool.map("teacher", question, asked_alone))):
@@ -93,12 +103,18 @@ class Ensemble:
 
     def _combine(self, total: Tensor) -> Tensor:
         average = total / len(self.teachers)
+        if self.weigh is not None:
+            average = average[:, :-1] / average[:, -1:].clamp_min(1e-30)
         return average.log_softmax(dim=1) if self.target == "mean_logits" else average.clamp_min(1e-30).log()
 
 
-def share(target: Target, logits: Tensor) -> Tensor:
+def share(target: Target, logits: Tensor, weigh: Weigh | None = None) -> Tensor:
     """What the ensemble averages."""
-    return logits if target == "mean_logits" else logits.softmax(dim=1)
+    said = logits if target == "mean_logits" else logits.softmax(dim=1)
+    if weigh is None:
+        return said
+    weight = weigh(logits.softmax(dim=1))
+    return torch.cat([weight * said, weight], dim=1)
 
 
 @contextmanager

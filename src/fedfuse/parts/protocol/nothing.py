@@ -1,4 +1,4 @@
-"""Exchanges in which a client's model never leaves it.
+"""Protocols in which a client's model never leaves it.
 
 The server sends a prototype's weights at a client's first visit only; from then on the client goes on with its own.
 """
@@ -8,20 +8,21 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from fedfuse.core.messages import Task, Tensors
-from fedfuse.core.weights import NOTHING, Weights
-from fedfuse.parts.context import ServerView
-from fedfuse.parts.protocol.base import Answer, Carries, Exchange, Trained
+from fedfuse.core.weights import Weights
+from fedfuse.parts.context import ClientContext, ServerView
+from fedfuse.parts.protocol.base import SLOT, Carries, ClientResult, Expected, Protocol
 from fedfuse.runtime.bank import ModelBank
 
-MODEL = "exchange/model"
+MODEL = "model"
 """Where a client's state has its model."""
+KEPT_MODEL = f"{SLOT}/{MODEL}"
+"""The same among the states of all parts."""
 
 
-class KeptModel(Exchange):
-    """The base of exchanges without weights."""
+class KeptModel(Protocol):
+    """The base of protocols without weights."""
 
     carries: ClassVar[Carries] = "nothing"
-    sends_full_weights: ClassVar[bool] = False
 
     def begin(self, task: Task, state: Tensors, bank: ModelBank) -> Weights:
         return Weights(state[MODEL], bank.layout(task.prototype)) if MODEL in state else task.weights
@@ -35,5 +36,8 @@ class NoExchange(KeptModel):
 
     kind: Literal["nothing"] = "nothing"
 
-    def answer(self, trained: Trained) -> Answer:
-        return Answer(NOTHING, state={MODEL: trained.weights.flat})
+    def answer(self, client: ClientContext, trained: Weights) -> ClientResult:
+        return ClientResult(state={MODEL: trained.flat})
+
+    def expects(self, view: ServerView, task: Task) -> Expected:
+        return Expected()

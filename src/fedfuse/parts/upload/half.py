@@ -1,0 +1,35 @@
+"""Half precision: 2 bytes instead of 4 for every number on the way up."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from fedfuse.core.messages import Task, Tensors
+from fedfuse.parts.base import Shapes
+from fedfuse.parts.context import ClientContext
+from fedfuse.parts.upload.base import Packed, Upload
+from fedfuse.runtime.bank import ModelBank
+
+_TYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
+
+
+class HalfPrecision(Upload):
+    """Every number travels in 16 bits."""
+
+    kind: Literal["half"] = "half"
+    type: Literal["float16", "bfloat16"] = "float16"
+
+    def pack(self, sent: Tensors, client: ClientContext) -> Packed:
+        return Packed({name: self._half(tensor) for name, tensor in sent.items()})
+
+    def unpack(self, came: Tensors, sent: Shapes, task: Task, bank: ModelBank) -> Tensors:
+        return {name: tensor.float() if tensor.is_floating_point() else tensor for name, tensor in came.items()}
+
+    def as_received(self, predictions: Tensor) -> Tensor:
+        return self._half(predictions).float()
+
+    def _half(self, tensor: Tensor) -> Tensor:
+        return tensor.to(_TYPES[self.type]) if tensor.is_floating_point() else tensor
