@@ -8,8 +8,8 @@ from typing import Any
 
 Raw = dict[str, Any]
 
-LINKS = {"half": "half", "one_bit": "one_bit"}
-"""Exchanges that are links of an upload now."""
+LINKS = {"half": "type", "one_bit": "prototypes"}
+"""Exchanges that are links of an upload now, and the key that only they had."""
 
 
 class OlderKeyWarning(FutureWarning):
@@ -44,7 +44,7 @@ def _exchange(exchange: Any) -> Raw:
     if kind == "pooled":
         return {"pooled": True}
     if kind in LINKS:
-        return {"protocol": {"kind": "weights"}, "upload": [{"kind": LINKS[kind], **rest}]}
+        return {"protocol": {"kind": "weights"}, "upload": [{"kind": kind, **rest}]}
     if kind == "scored_weights":
         return {"protocol": {"kind": "weights"}, "scores": {"kind": "certainty", **rest.get("weighting", {})}}
     return _same_kind(kind, rest)
@@ -54,6 +54,9 @@ def _same_kind(kind: str | None, rest: Raw) -> Raw:
     """An exchange that is a protocol of the same kind now, or changes to it; some of its keys went elsewhere."""
     protocol = {} if kind is None else {"kind": kind}
     result: Raw = {}
+    for link, key in LINKS.items():
+        if key in rest:
+            result["upload"] = [{"kind": link, key: rest.pop(key)}]
     for key, value in rest.items():
         if key == "weighting":
             result["scores"] = value
