@@ -25,6 +25,7 @@ from fedfuse.parts.fuse.swa import RunningAverage, Swa
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.batches import slices
 from fedfuse.runtime.evaluate import Evaluator
+from fedfuse.runtime.losses import kl_by_class
 from fedfuse.runtime.optimizers import Adam, AnyOptimizer
 from fedfuse.runtime.pool import Progress
 from fedfuse.runtime.source import Source
@@ -243,10 +244,8 @@ class _Best:
 def _divergence(target: Tensor, logits: Tensor, temperature: float) -> Tensor:
     """The terms of T^2 KL(teachers || student), of which each is the softmax of its log-probabilities over T."""
     if temperature == 1:
-        return F.kl_div(logits.log_softmax(dim=1), target, log_target=True, reduction="none")
-    soft = (target / temperature).log_softmax(dim=1)
-    student = (logits / temperature).log_softmax(dim=1)
-    return temperature**2 * F.kl_div(student, soft, log_target=True, reduction="none")
+        return kl_by_class(target, logits)
+    return temperature**2 * kl_by_class((target / temperature).log_softmax(dim=1), logits / temperature)
 
 
 def _squared_error(target: Tensor, logits: Tensor) -> Tensor:

@@ -16,6 +16,7 @@ from fedfuse.models import Classifier
 from fedfuse.parts.context import ClientContext, ServerView
 from fedfuse.parts.local.objective import Batch, Hooks, Objective
 from fedfuse.runtime.bank import TEACHER
+from fedfuse.runtime.losses import kl
 
 
 class BufferedDistillation(Objective):
@@ -40,8 +41,8 @@ class BufferedDistillation(Objective):
         """How far a student's logits are from a teacher's, mean over the batch."""
         if self.loss == "mse":
             return F.mse_loss(student, teacher)
-        target, answer = ((logits / self.temperature).log_softmax(dim=1) for logits in (teacher, student))
-        return F.kl_div(answer, target, log_target=True, reduction="batchmean") * self.temperature**2
+        target = (teacher / self.temperature).log_softmax(dim=1)
+        return kl(target, student / self.temperature) * self.temperature**2
 
     def taught_by(self, client: ClientContext, models: Sequence[Weights], coefficients: Sequence[float]) -> Hooks:
         """A session with these models as teachers, in eval mode, each with the weight of its term."""

@@ -29,6 +29,7 @@ from fedfuse.parts.context import ClientContext, ServerView
 from fedfuse.parts.local.generator import WEIGHTS, Committee, Generator, GeneratorSettings, Training, label_weights
 from fedfuse.parts.local.objective import Batch, Hooks, Objective
 from fedfuse.runtime.bank import TEACHER, ModelBank
+from fedfuse.runtime.losses import kl_by_class
 
 COUNTS, KNOWN = "label_counts", "known_labels"
 
@@ -168,8 +169,7 @@ class _Teacher:
         """Examples of a label that the generator has not learnt cost nothing."""
         with torch.no_grad():
             target = self.classifier(self.generate(labels)).log_softmax(dim=1)
-        divergence = F.kl_div(logits.log_softmax(dim=1), target, log_target=True, reduction="none").sum(dim=1)
-        return (divergence * self.is_known[labels]).mean()
+        return (kl_by_class(target, logits).sum(dim=1) * self.is_known[labels]).mean()
 
     def draw_labels(self, count: int) -> Tensor:
         return self.known[torch.randint(len(self.known), (count,), generator=self.random).to(self.known.device)]

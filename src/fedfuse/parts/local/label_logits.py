@@ -22,6 +22,7 @@ from fedfuse.parts.base import Shapes
 from fedfuse.parts.context import ClientContext, ServerView
 from fedfuse.parts.local.objective import Batch, Hooks, Objective
 from fedfuse.runtime.bank import ModelBank
+from fedfuse.runtime.losses import kl_by_class
 
 TARGETS, SUMS, COUNTS = "label_logits", "logit_sums", "logit_counts"
 
@@ -117,6 +118,5 @@ class _Targets:
         self.targets = (targets.nan_to_num() / self.temperature).log_softmax(dim=1)
 
     def loss(self, labels: Tensor, logits: Tensor) -> Tensor:
-        student = (logits / self.temperature).log_softmax(dim=1)
-        divergence = F.kl_div(student, self.targets[labels], log_target=True, reduction="none").sum(dim=1)
+        divergence = kl_by_class(self.targets[labels], logits / self.temperature).sum(dim=1)
         return self.scale * (divergence * self.known[labels]).mean()

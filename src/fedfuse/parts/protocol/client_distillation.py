@@ -12,6 +12,7 @@ from torch import Tensor
 from fedfuse.core.part import Settings
 from fedfuse.parts.context import ClientContext
 from fedfuse.runtime.batches import endless_batches, epoch_batches
+from fedfuse.runtime.losses import kl_to_probabilities
 from fedfuse.runtime.optimizers import Adam, AnyOptimizer
 from fedfuse.runtime.source import Source
 
@@ -72,7 +73,6 @@ class ClientDistillation(Settings):
 
     def _loss(self, logits: Tensor, taught: Tensor, are_logits: bool) -> Tensor:
         if self.loss == "kl":
-            target = taught.softmax(dim=1) if are_logits else taught
-            return F.kl_div(logits.log_softmax(dim=1), target, reduction="batchmean")
+            return kl_to_probabilities(taught.softmax(dim=1) if are_logits else taught, logits)
         said = logits if are_logits else logits.softmax(dim=1)
         return F.mse_loss(said, taught) if self.loss == "mse" else F.l1_loss(said, taught)
