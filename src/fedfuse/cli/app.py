@@ -6,9 +6,11 @@ import errno
 import json
 import signal
 import sys
-from collections.abc import Iterable
+import warnings
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -16,7 +18,7 @@ from rich.console import Console
 import fedfuse
 from fedfuse.cli import flower, generator
 from fedfuse.cli.console import console, errors, print_facts, print_sheet
-from fedfuse.core.errors import ConfigError, FedfuseError, unknown
+from fedfuse.core.errors import ConfigError, FedfuseError, OlderKeyWarning, unknown
 
 FAILURE = 2
 app = typer.Typer(
@@ -38,12 +40,21 @@ Assignments = Annotated[
 def main() -> None:
     """Run the command line; mistakes end with one sentence and exit code 2."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    warnings.showwarning = partial(_note, warnings.showwarning)
     try:
         app()
     except FedfuseError as error:
         _fail(str(error))
     except OSError as error:
         _fail(_disk_sentence(error))
+
+
+def _note(otherwise: Callable[..., None], message: Warning | str, *where: Any) -> None:
+    """What we warn of is meant for the person at the terminal; the rest is as Python shows it."""
+    if isinstance(message, OlderKeyWarning):
+        errors.print(f"note: {message}", highlight=False, markup=False, soft_wrap=True)
+    else:
+        otherwise(message, *where)
 
 
 @app.callback(invoke_without_command=True)

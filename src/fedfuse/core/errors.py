@@ -38,6 +38,10 @@ class MissingExtraError(FedfuseError):
         super().__init__(f"{feature} needs an optional package: pip install 'fedfuse[{extra}]'")
 
 
+class OlderKeyWarning(FutureWarning):
+    """A key of an experiment file that has another name now, and is still read."""
+
+
 def suggest(word: str, known: Iterable[str]) -> str:
     """``" (did you mean 'x'?)"`` for the nearest known word, or the list of all known ones."""
     options = sorted(known)

@@ -6,14 +6,12 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
+from fedfuse.core.errors import OlderKeyWarning
+
 Raw = dict[str, Any]
 
 LINKS = {"half": "type", "one_bit": "prototypes"}
 """Exchanges that are links of an upload now, and the key that only they had."""
-
-
-class OlderKeyWarning(FutureWarning):
-    """A key that has another name now."""
 
 
 def renewed(method: Mapping[str, Any]) -> Raw:
