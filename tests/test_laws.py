@@ -33,6 +33,20 @@ def finished(tmp_path_factory):
     return lambda config: Experiment(config).run(tmp_path_factory.mktemp("laws") / "run")
 
 
+@pytest.fixture(scope="module")
+def once(tmp_path_factory):
+    """Runs an experiment, unless it was run here before: then gives that result."""
+    results = {}
+
+    def run(config):
+        key = config.to_yaml()
+        if key not in results:
+            results[key] = Experiment(config).run(tmp_path_factory.mktemp("once") / "run")
+        return results[key]
+
+    return run
+
+
 def final(result):
     return files_of(result.folder.final)
 
@@ -42,8 +56,8 @@ def history(result):
 
 
 @every_method
-def test_same_seed_same_bits(finished, method):
-    one, other = finished(tiny_config(method)), finished(tiny_config(method))
+def test_same_seed_same_bits(once, finished, method):
+    one, other = once(tiny_config(method)), finished(tiny_config(method))
     assert one.folder.path != other.folder.path
     assert final(one)
     assert final(one) == final(other)
@@ -59,8 +73,8 @@ def test_other_seed_other_bits(finished, method):
 
 
 @every_method
-def test_listeners_and_names_change_nothing(finished, method, tmp_path):
-    plain = finished(tiny_config(method))
+def test_listeners_and_names_change_nothing(once, method, tmp_path):
+    plain = once(tiny_config(method))
     heard = Recorder()
     named = Experiment(tiny_config(method, name="another-name")).run(tmp_path / "run", listeners=(heard,))
     assert final(plain) == final(named)
@@ -94,8 +108,8 @@ def test_batch_norm_on_images(finished, method):
 
 
 @every_method
-def test_the_final_model_is_the_one_that_was_measured(finished, method):
-    result = finished(tiny_config(method))
+def test_the_final_model_is_the_one_that_was_measured(once, method):
+    result = once(tiny_config(method))
     (values,) = result.summary["prototypes"].values()
     if METHODS[method].recipe.has_server_model:
         assert Weights.of(result.model()).sha256() == values["weights_sha256"]
@@ -120,18 +134,18 @@ ZEROS = {
 
 @pytest.mark.parametrize("models", [None, TWO_MODELS], ids=["one model", "two models"])
 @pytest.mark.parametrize("name", list(ZEROS))
-def test_is_fedavg_bit_for_bit(finished, name, models):
+def test_is_fedavg_bit_for_bit(once, finished, name, models):
     sections = {"federation": {"rounds": 3, "participation": 0.75}, **({"models": models} if models else {})}
-    plain = finished(tiny_config("fedavg", **sections))
+    plain = once(tiny_config("fedavg", **sections))
     assert final(finished(tiny_config(ZEROS[name], **sections))) == final(plain)
 
 
 @pytest.mark.parametrize("name", list(METHODS))
-def test_is_not_fedavg(finished, name):
+def test_is_not_fedavg(once, finished, name):
     """The same with its own parameters: a law that everything obeys would prove nothing."""
     if name not in ("fedavg", "1-ensemble"):  # the second differs in what is measured only
         rounds = {"rounds": 3, "participation": 0.75}
-        plain = finished(tiny_config("fedavg", federation=rounds))
+        plain = once(tiny_config("fedavg", federation=rounds))
         assert final(finished(tiny_config(name, federation=rounds))) != final(plain)
 
 

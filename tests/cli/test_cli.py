@@ -288,7 +288,7 @@ def test_a_column_that_numbers_rows_is_pointed_out_and_can_be_left_out(tmp_path:
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_run_says_how_to_go_on_and_does(tmp_path: Path, in_process: InProcess, end: signal.Signals) -> None:
-    long = settings("federation.rounds=60", "training.epochs=1", "methods.feddf.fuse.distiller.steps=4")
+    long = settings("federation.rounds=30", "training.epochs=1", "methods.feddf.fuse.distiller.steps=4")
     process = subprocess.Popen(
         command("run", "digits", *long), cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
@@ -301,7 +301,7 @@ def test_interrupted_run_says_how_to_go_on_and_does(tmp_path: Path, in_process: 
     )
     result = in_process("run", "runs/digits-feddf-seed0", "--resume")
     assert result.returncode == 0, result.stderr
-    assert json.loads((tmp_path / "runs/digits-feddf-seed0/summary.json").read_text())["rounds"] == 60
+    assert json.loads((tmp_path / "runs/digits-feddf-seed0/summary.json").read_text())["rounds"] == 30
 
 
 def test_interrupted_before_the_folder_is_its_own_a_run_does_not_send_one_to_another(
