@@ -11,7 +11,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from fedfuse import __version__
+from fedfuse.core.version import __version__
 
 GIT_SECONDS = 10
 
