@@ -21,6 +21,7 @@ from fedfuse.federation.events import EventLog
 from fedfuse.federation.sampling import clients_per_round, prototype_of
 from fedfuse.fusion import Surroundings
 from fedfuse.local import Clients
+from fedfuse.models.interface import Interface
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.compute import Compute
 from fedfuse.runtime.evaluate import Evaluator
@@ -40,6 +41,13 @@ class Built:
     source: Source | None
     clients: Clients
     federation: Federation
+
+    @property
+    def interface(self) -> Interface:
+        """What the models of a run are told about their inputs and classes."""
+        by_batch = self.config.federation.batch_norm == "batch"
+        batch = self.config.evaluation.batch_size if by_batch else None
+        return Interface.of(self.dataset, self.config.data, batch)
 
     @cached_property
     def facts(self) -> dict[str, Any]:
