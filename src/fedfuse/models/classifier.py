@@ -38,16 +38,17 @@ class Classifier(nn.Module, ABC):
 
     def predict(self, raw: Any) -> NDArray[Any]:
         """The class of each raw input, one of ``classes_``; the kinds of raw inputs are in docs/using-a-model.md."""
-        return self._known().predict(self, raw)
+        return self.known().predict(self, raw)
 
     def predict_proba(self, raw: Any) -> NDArray[np.float32]:
         """The probability of each class (columns, as ``classes_``) for each raw input (rows)."""
-        return self._known().probabilities(self, raw)
+        return self.known().probabilities(self, raw)
 
     def extra_repr(self) -> str:
         return self.predictor.in_words() if self.predictor else ""
 
-    def _known(self) -> Predictor:
+    def known(self) -> Predictor:
+        """What reads raw inputs for this network, or a DataError if its file does not say."""
         if self.predictor is None:
             raise DataError(
                 "this model's file has no normalisation, class names or tokenizer, as files of earlier versions; run "

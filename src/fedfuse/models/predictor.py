@@ -34,7 +34,10 @@ class Predictor:
 
     def probabilities(self, network: nn.Module, raw: Any) -> NDArray[np.float32]:
         """One row for each input, one column for each class."""
-        inputs = self.interface.inputs.read(raw, self.input_shape)
+        return self.answers(network, self.interface.inputs.read(raw, self.input_shape))
+
+    def answers(self, network: nn.Module, inputs: Tensor) -> NDArray[np.float32]:
+        """The same for inputs that were read already."""
         if self.interface.batch_statistics is None:
             return self._answers(network, inputs, torch.arange(len(inputs)).split(BATCH))
         if len(inputs) < 2:

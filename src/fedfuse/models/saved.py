@@ -74,7 +74,10 @@ def _read(path: Path, trust_own_code: bool) -> tuple[dict[str, Tensor], ModelCar
         raise _not_a_model(path, _first_mistake(error)) from None
     except (SafetensorError, OSError, DataError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise _not_a_model(path, f"{error}") from None
-    raise DataError(f"{path} is built by calling '{own}'; if you trust the file, load it with trust_own_code=True")
+    raise DataError(
+        f"{path} is built by calling '{own}'; if you trust the file, load it with trust_own_code=True "
+        "(fedfuse export: --trust-own-code)"
+    )
 
 
 def _own_code(architecture: Mapping[str, Any]) -> str | None:

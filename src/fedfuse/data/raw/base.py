@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
+import torch
 from pydantic import model_validator
 from torch import Tensor
 
@@ -27,6 +28,10 @@ class RawInputs(Settings, ABC):
     @abstractmethod
     def transform(self, shape: tuple[int, ...]) -> Transform:
         """From there to what the network sees."""
+
+    @abstractmethod
+    def made_up(self, count: int, shape: tuple[int, ...], random: torch.Generator) -> Tensor:
+        """Random inputs as :meth:`read` returns them."""
 
     @abstractmethod
     def in_words(self, shape: tuple[int, ...]) -> str:

@@ -31,6 +31,9 @@ class RawImages(Normalised):
         pixels = self._opened(pictures, shape) if _are_pictures(pictures) else self._fitted(array_of(raw), shape)
         return torch.from_numpy(np.ascontiguousarray(pixels))
 
+    def made_up(self, count: int, shape: tuple[int, ...], random: torch.Generator) -> Tensor:
+        return torch.randint(256, (count, *shape), dtype=torch.uint8, generator=random)
+
     def in_words(self, shape: tuple[int, ...]) -> str:
         return f"uint8 images {sizes(shape)}"
 

@@ -34,6 +34,10 @@ class RawNumbers(Normalised):
             )
         return torch.from_numpy(checked_features(values, "the inputs"))
 
+    def made_up(self, count: int, shape: tuple[int, ...], random: torch.Generator) -> Tensor:
+        mean, std = (torch.tensor(values).reshape(-1, *[1] * (len(shape) - 1)) for values in (self.mean, self.std))
+        return mean + std * torch.randn(count, *shape, generator=random)
+
     def in_words(self, shape: tuple[int, ...]) -> str:
         return f"rows of {shape[0]} numbers" if len(shape) == 1 else f"numbers {sizes(shape)}"
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from fedfuse.core.errors import DataError
-from fedfuse.core.text import TextShape
+from fedfuse.core.text import PADDING, TextShape
 from fedfuse.data.dataset import Normalisation
 from fedfuse.data.pretrained_tokens import Pretrained
 from fedfuse.data.raw.base import RawInputs
@@ -38,6 +38,13 @@ class RawTexts(RawInputs):
             if not isinstance(text, str):
                 raise DataError(f"input {position} is of type {type(text).__name__}; the model reads texts (str)")
         return torch.from_numpy(_tokenizer(self)(texts))
+
+    def made_up(self, count: int, shape: tuple[int, ...], random: torch.Generator) -> Tensor:
+        """Texts of different lengths."""
+        length, vocabulary = shape
+        tokens = torch.randint(1, vocabulary, (count, length), dtype=torch.int32, generator=random)
+        lengths = torch.randint(1, length + 1, (count, 1), generator=random)
+        return torch.where(torch.arange(length) < lengths, tokens, PADDING)
 
     def transform(self, shape: tuple[int, ...]) -> Transform:
         return Transform(Normalisation((), ()), shape)
