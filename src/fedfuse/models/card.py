@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 from pydantic import Field, PlainSerializer, PlainValidator, model_validator
 
-from fedfuse.core.errors import DataError
 from fedfuse.core.part import Settings
 from fedfuse.core.text import TextShape
 from fedfuse.models import AnyArchitecture
@@ -19,7 +18,11 @@ FORMAT = 2
 
 def _shape(value: Any) -> tuple[int, ...]:
     sizes = TextShape(**value) if isinstance(value, Mapping) else value
-    if not sizes or not all(isinstance(size, int) and size > 0 for size in sizes):
+    if (
+        not isinstance(sizes, list | tuple)
+        or not sizes
+        or not all(isinstance(size, int) and size > 0 for size in sizes)
+    ):
         raise ValueError(f"{value} is not the shape of an input")
     return sizes if isinstance(sizes, TextShape) else tuple(sizes)
 
@@ -34,20 +37,12 @@ InputShape = Annotated[tuple[int, ...], PlainValidator(_shape), PlainSerializer(
 class ModelCard(Settings):
     """How to build the network again, and how to use it."""
 
-    format: int = Field(1, ge=1)
+    format: int = Field(1, ge=1, le=FORMAT)
     architecture: AnyArchitecture
     input_shape: InputShape
     classes: int = Field(ge=1)
     interface: Interface | None = None
     own_names: bool = Field(False, description="whether a network of one's own has its own names in the file")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _a_known_format(cls, about: Any) -> Any:
-        number = about.get("format", 1) if isinstance(about, Mapping) else 1
-        if number not in range(1, FORMAT + 1):
-            raise DataError(f"its format is {number}, and this version of fedfuse knows 1 to {FORMAT}; update fedfuse")
-        return about
 
     @model_validator(mode="after")
     def _interface_fits(self) -> ModelCard:

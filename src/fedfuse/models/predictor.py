@@ -34,18 +34,18 @@ class Predictor:
 
     def probabilities(self, network: nn.Module, raw: Any) -> NDArray[np.float32]:
         """One row for each input, one column for each class."""
-        return self.answers(network, self.interface.inputs.read(raw, self.input_shape))
+        return self.logits(network, self.interface.inputs.read(raw, self.input_shape)).softmax(dim=1).numpy()
 
-    def answers(self, network: nn.Module, inputs: Tensor) -> NDArray[np.float32]:
-        """The same for inputs that were read already."""
+    def logits(self, network: nn.Module, inputs: Tensor) -> Tensor:
+        """What the network itself says of inputs that were read already."""
         if self.interface.batch_statistics is None:
-            return self._answers(network, inputs, torch.arange(len(inputs)).split(BATCH))
+            return self._ask(network, inputs, torch.arange(len(inputs)).split(BATCH))
         if len(inputs) < 2:
             raise DataError(
                 "the model normalises by each batch (federation.batch_norm: batch), so it must be asked about two "
                 "inputs at least, and better about hundreds"
             )
-        return self._answers(_without_statistics(network), inputs, self._mixed_batches(inputs))
+        return self._ask(_without_statistics(network), inputs, self._mixed_batches(inputs))
 
     def in_words(self) -> str:
         return self.interface.in_words(self.input_shape)
@@ -55,14 +55,14 @@ class Predictor:
         size = self.interface.batch_statistics or BATCH
         return order_of(inputs).tensor_split(min(-(-len(inputs) // size), len(inputs) // 2))
 
-    def _answers(self, network: nn.Module, inputs: Tensor, batches: Sequence[Tensor]) -> NDArray[np.float32]:
+    def _ask(self, network: nn.Module, inputs: Tensor, batches: Sequence[Tensor]) -> Tensor:
         transform = self.interface.inputs.transform(self.input_shape)
         device = next((parameter.device for parameter in network.parameters()), torch.device("cpu"))
         answers = torch.empty(len(inputs), len(self.interface.class_names))
         with torch.inference_mode(), _in_eval_mode(network):
             for where in batches:
-                answers[where] = network(transform(inputs[where]).to(device)).softmax(dim=1).cpu()
-        return answers.numpy()
+                answers[where] = network(transform(inputs[where]).to(device)).cpu()
+        return answers
 
 
 def _without_statistics(network: nn.Module) -> nn.Module:

@@ -67,12 +67,13 @@ def load_model(path: str | Path, trust_own_code: bool = False) -> Classifier:
 def _read(path: Path, trust_own_code: bool) -> tuple[dict[str, Tensor], ModelCard]:
     try:
         tensors, about = read_safetensors(path)
-        own = _own_code(about["architecture"])
+        _check_format(path, about)
+        own = _own_code(about)
         if own is None or trust_own_code:
             return tensors, ModelCard.model_validate(about)
     except ValidationError as error:
         raise _not_a_model(path, _first_mistake(error)) from None
-    except (SafetensorError, OSError, DataError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
         raise _not_a_model(path, f"{error}") from None
     raise DataError(
         f"{path} is built by calling '{own}'; if you trust the file, load it with trust_own_code=True "
@@ -80,12 +81,19 @@ def _read(path: Path, trust_own_code: bool) -> tuple[dict[str, Tensor], ModelCar
     )
 
 
-def _own_code(architecture: Mapping[str, Any]) -> str | None:
+def _check_format(path: Path, about: Any) -> None:
+    number = about.get("format") if isinstance(about, Mapping) else None
+    if isinstance(number, int) and number > FORMAT:
+        raise DataError(f"{path} has format {number}, and this version of fedfuse reads up to {FORMAT}; update fedfuse")
+
+
+def _own_code(about: Any) -> str | None:
     """The address of what is not ours, found without importing it."""
-    arch = architecture["arch"]
-    if is_address(arch):
-        return arch
-    return str(architecture.get("callable")) if arch == "own" else None
+    architecture = about.get("architecture") if isinstance(about, Mapping) else None
+    if not isinstance(architecture, Mapping):
+        return None
+    arch = architecture.get("arch")
+    return str(architecture.get("callable")) if arch == "own" else arch if is_address(arch) else None
 
 
 def _not_a_model(path: Path, reason: str) -> DataError:
@@ -94,8 +102,8 @@ def _not_a_model(path: Path, reason: str) -> DataError:
 
 def _first_mistake(error: ValidationError) -> str:
     first = error.errors()[0]
-    where = ".".join(str(step) for step in first["loc"])
-    return f"{where}: {first['msg']}" if where else first["msg"]
+    where, mistake = ".".join(str(step) for step in first["loc"]), first["msg"].removeprefix("Value error, ")
+    return f"{where}: {mistake}" if where else mistake
 
 
 def _filled(model: Classifier, tensors: Mapping[str, Tensor], card: ModelCard, path: str | Path) -> Classifier:

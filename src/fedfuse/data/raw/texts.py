@@ -13,7 +13,7 @@ from fedfuse.core.text import PADDING, TextShape
 from fedfuse.data.dataset import Normalisation
 from fedfuse.data.pretrained_tokens import Pretrained
 from fedfuse.data.raw.base import RawInputs
-from fedfuse.data.tokens import TextSettings, Tokenizer, tokenizer_of
+from fedfuse.data.tokens import BUILT_IN, TextSettings, Tokenizer, tokenizer_of
 from fedfuse.data.transform import Transform
 
 
@@ -55,6 +55,8 @@ class RawTexts(RawInputs):
     def check(self, shape: tuple[int, ...]) -> None:
         if not isinstance(shape, TextShape) or shape.length != self.text.max_length:
             raise ValueError(f"texts of {self.text.max_length} tokens do not fit inputs of {tuple(shape)}")
+        if self.text.tokenizer in BUILT_IN and _tokenizer(self).vocabulary != shape.vocabulary:
+            raise ValueError(f"the tokenizer's numbers are not those of a network that knows {shape.vocabulary}")
 
 
 @lru_cache(maxsize=8)

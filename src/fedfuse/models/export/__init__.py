@@ -18,7 +18,7 @@ from fedfuse.models.export.torchscript import TorchScript
 __all__ = ["FORMATS", "TOLERANCE", "Exported", "export"]
 
 TOLERANCE = 1e-4
-"""How far a probability may be from the original's."""
+"""How far a probability may be from the original's, and a logit in relation to the largest."""
 FORMATS: dict[str, Format] = {
     ".onnx": Onnx(),
     ".pt": TorchScript(),

@@ -20,24 +20,26 @@ from fedfuse.models.classifier import Classifier
 from fedfuse.models.export.format import Format
 from fedfuse.models.predictor import Predictor
 
-INPUTS, OUTPUTS = "inputs", "probabilities"
-"""What the two ends of a graph are called."""
+INPUTS, LOGITS, PROBABILITIES = "inputs", "logits", "probabilities"
+"""What the ends of a graph are called."""
 BATCHES = (1, 2, 7)
 """How many made-up inputs a graph is asked about at a time."""
 
 
+Answers = tuple[Tensor, Tensor]
+
+
 class RawGraph(nn.Module):
-    """Raw inputs, or token numbers, to probabilities."""
+    """Raw inputs, or token numbers, to logits and probabilities."""
 
     def __init__(self, network: Classifier, transform: Transform | None) -> None:
         super().__init__()
         self.network = network
         self.transform = transform
 
-    def forward(self, inputs: Tensor) -> Tensor:
-        seen = inputs if self.transform is None else self.transform(inputs)
-        probabilities: Tensor = self.network(seen).softmax(dim=1)
-        return probabilities
+    def forward(self, inputs: Tensor) -> Answers:
+        logits = self.network(inputs if self.transform is None else self.transform(inputs))
+        return logits, logits.softmax(dim=1)
 
 
 class GraphFormat(Format):
@@ -50,7 +52,7 @@ class GraphFormat(Format):
         """Write the graph for batches of any size like ``example``; ``about`` are further facts for its users."""
 
     @abstractmethod
-    def opened(self, path: Path) -> Callable[[Tensor], Tensor]:
+    def opened(self, path: Path) -> Callable[[Tensor], Answers]:
         """The network in a file."""
 
     def reads(self, model: Classifier) -> str:
@@ -58,7 +60,7 @@ class GraphFormat(Format):
         return f"{INPUTS}: {str(example.dtype).removeprefix('torch.')} N x {' x '.join(map(str, example.shape[1:]))}"
 
     def gives(self, model: Classifier) -> str:
-        return f"{OUTPUTS}: float32 N x {len(_predictor(model).interface.class_names)}"
+        return f"{LOGITS}, {PROBABILITIES}: float32 N x {len(_predictor(model).interface.class_names)}"
 
     def write(self, model: Classifier, path: Path) -> None:
         predictor = _predictor(model)
@@ -71,11 +73,14 @@ class GraphFormat(Format):
 
     def difference(self, model: Classifier, path: Path) -> float:
         predictor, network = _predictor(model), self.opened(path)
-        found = [
-            network(_fed(inputs)) - torch.from_numpy(predictor.answers(model, inputs))
-            for inputs in (_made_up(predictor, count) for count in BATCHES)
-        ]
-        return float(torch.cat(found).abs().max())
+        samples = [_made_up(predictor, count) for count in BATCHES]
+        return max(_distance(network(_fed(inputs)), predictor.logits(model, inputs)) for inputs in samples)
+
+
+def _distance(found: Answers, logits: Tensor) -> float:
+    """The largest one between probabilities, and between logits in relation to the largest of them."""
+    of_logits = (found[0] - logits).abs().max() / logits.abs().max().clamp(min=1)
+    return float(torch.maximum(of_logits, (found[1] - logits.softmax(dim=1)).abs().max()))
 
 
 def _predictor(model: Classifier) -> Predictor:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from fedfuse.core.errors import MissingExtraError
 from fedfuse.models.classifier import Classifier
-from fedfuse.models.export.graph import INPUTS, OUTPUTS, GraphFormat, RawGraph
+from fedfuse.models.export.graph import INPUTS, LOGITS, PROBABILITIES, Answers, GraphFormat, RawGraph
 
 
 class Onnx(GraphFormat):
@@ -33,15 +33,20 @@ class Onnx(GraphFormat):
             dynamo=True,
             dynamic_shapes=({0: torch.export.Dim("batch")},),
             input_names=[INPUTS],
-            output_names=[OUTPUTS],
+            output_names=[LOGITS, PROBABILITIES],
             verbose=False,
         )
         assert program is not None, "a program is what dynamo returns"
         program.model.metadata_props.update(about)
         program.save(path)
 
-    def opened(self, path: Path) -> Callable[[Tensor], Tensor]:
+    def opened(self, path: Path) -> Callable[[Tensor], Answers]:
         import onnxruntime
 
         session = onnxruntime.InferenceSession(path.read_bytes(), providers=["CPUExecutionProvider"])
-        return lambda inputs: torch.from_numpy(session.run([OUTPUTS], {INPUTS: inputs.numpy()})[0])
+
+        def ask(inputs: Tensor) -> Answers:
+            logits, probabilities = session.run([LOGITS, PROBABILITIES], {INPUTS: inputs.numpy()})
+            return torch.from_numpy(logits), torch.from_numpy(probabilities)
+
+        return ask

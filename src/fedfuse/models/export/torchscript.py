@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from fedfuse.models.export.graph import GraphFormat, RawGraph
+from fedfuse.models.export.graph import Answers, GraphFormat, RawGraph
 
 
 class TorchScript(GraphFormat):
@@ -19,12 +19,12 @@ class TorchScript(GraphFormat):
     def write_graph(self, graph: RawGraph, example: Tensor, about: dict[str, str], path: Path) -> None:
         torch.jit.save(torch.jit.trace(graph, example, check_trace=False), path, _extra_files=about)
 
-    def opened(self, path: Path) -> Callable[[Tensor], Tensor]:
+    def opened(self, path: Path) -> Callable[[Tensor], Answers]:
         loaded = torch.jit.load(path)
 
-        def ask(inputs: Tensor) -> Tensor:
+        def ask(inputs: Tensor) -> Answers:
             with torch.no_grad():
-                answers: Tensor = loaded(inputs)
+                answers: Answers = loaded(inputs)
             return answers
 
         return ask
