@@ -237,7 +237,7 @@ class TestAnswers:
 
     def test_the_repr_says_what_it_reads(self, digits_run, table_model):
         assert "reads uint8 images 1x8x8; 10 classes: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9\n" in repr(digits_run.model())
-        assert "reads rows of 4 numbers; 3 classes: 0, 1, 2\n" in repr(table_model)
+        assert "reads the columns income, age, height, visits; 3 classes: 0, 1, 2\n" in repr(table_model)
 
 
 def test_a_fresh_process_needs_neither_the_data_nor_the_run(tables, tmp_path):

@@ -39,6 +39,8 @@ class RawNumbers(Normalised):
         return mean + std * torch.randn(count, *shape, generator=random)
 
     def in_words(self, shape: tuple[int, ...]) -> str:
+        if self.columns is not None:
+            return f"the columns {', '.join(self.columns)}"
         return f"rows of {shape[0]} numbers" if len(shape) == 1 else f"numbers {sizes(shape)}"
 
     def check(self, shape: tuple[int, ...]) -> None:
