@@ -54,7 +54,7 @@ clean:
 # built anew, because pip believes its own records.
 CORE := sklearn pyarrow typer rich
 TOOLS := pytest xdist hypothesis ruff mypy importlinter datasets
-WORKS = $(VENV)/bin/python -c 'import fedfuse.comparison, pathlib; from importlib import import_module; \
+WORKS = $(VENV)/bin/python -c 'import fedfuse.experiment.comparison, pathlib; from importlib import import_module; \
 	assert pathlib.Path(fedfuse.__file__).is_relative_to(pathlib.Path.cwd()); list(map(import_module, "$(1)".split()))'
 BROKEN := $(shell $(call WORKS,$(CORE)) >/dev/null 2>&1 || echo yes)
 BROKEN_DEV := $(shell $(call WORKS,$(TOOLS)) >/dev/null 2>&1 || echo yes)

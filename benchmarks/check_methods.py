@@ -23,9 +23,9 @@ import yaml
 from pydantic import Field
 
 from fedfuse import Experiment
-from fedfuse.config.schema import overlay
 from fedfuse.core.errors import unknown
 from fedfuse.core.part import Settings
+from fedfuse.experiment.config.schema import overlay
 from fedfuse.methods import METHODS
 
 FLOORS = Path(__file__).with_name("method_floors.yaml")

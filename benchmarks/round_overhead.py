@@ -22,9 +22,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from fedfuse import Experiment
-from fedfuse.config import ExperimentConfig
 from fedfuse.core.randomness import Key
 from fedfuse.data import Transform, load, split
+from fedfuse.experiment.config import ExperimentConfig
 from fedfuse.federation.events import Event
 from fedfuse.models import create
 

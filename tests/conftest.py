@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from fedfuse.config import ExperimentConfig
+from fedfuse.experiment.config import ExperimentConfig
 from tests.helpers import tiny_config
 
 
@@ -48,4 +48,4 @@ def out(tmp_path: Path) -> Path:
 @pytest.fixture
 def without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs without drawing: pictures take longer than the tiny runs they show."""
-    monkeypatch.setattr("fedfuse.experiment.draw_run", lambda *_args, **_options: None)
+    monkeypatch.setattr("fedfuse.experiment.run.draw_run", lambda *_args, **_options: None)

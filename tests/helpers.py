@@ -12,7 +12,6 @@ from typing import Any, Literal, get_args
 import torch
 from torch import nn
 
-from fedfuse.config import ExperimentConfig, validate
 from fedfuse.core.choice import OneOf
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.core.part import Part
@@ -21,19 +20,20 @@ from fedfuse.core.weights import Weights
 from fedfuse.data import Examples, Transform
 from fedfuse.data.dataset import Normalisation
 from fedfuse.engines import LocalEngine
+from fedfuse.experiment.config import ExperimentConfig, validate
 from fedfuse.federation import Engine, EvaluationSettings, Federation, FederationSettings, Recipe
 from fedfuse.federation.events import EventLog
-from fedfuse.fusion import NoFusion
-from fedfuse.local import Clients, Plain, TrainingSettings
-from fedfuse.merge import Mean
 from fedfuse.methods import METHODS
 from fedfuse.models import Architecture, Classifier, Mlp
 from fedfuse.models.classifier import LayeredClassifier
+from fedfuse.parts.context import ServerView
+from fedfuse.parts.fuse import NoFusion
+from fedfuse.parts.local import Clients, Plain, TrainingSettings
+from fedfuse.parts.merge import Mean
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.compute import Compute
 from fedfuse.runtime.evaluate import Evaluator
 from fedfuse.runtime.source import Source
-from fedfuse.runtime.view import ServerView
 
 FEATURES, CLASSES = 4, 3
 CPU = Compute(torch.device("cpu"), threads=1, channels_last=False)
@@ -149,13 +149,15 @@ def make_federation(
     bank = bank or make_bank()
     recipe = recipe or make_recipe()
     key = Key(5)
-    holdings = {client: make_examples(8 + 3 * client, seed=client) for client in range(clients)}
+    datasets = {client: make_examples(8 + 3 * client, seed=client) for client in range(clients)}
     training = TrainingSettings(epochs=1, batch_size=4)
     public = make_source(source, labelled=labelled) if source else None
     test, validating = make_examples(30, seed=1000), make_evaluator(make_examples(validation, seed=1001))
     by_batch = settings.get("batch_norm") == "batch"
-    exam = Source("test", test.inputs, AS_IT_IS, CPU)
-    clients_here = Clients(holdings, AS_IT_IS, bank, recipe.local, recipe.exchange, public, exam, training, 10, key)
+    test_inputs = Source("test", test.inputs, AS_IT_IS, CPU)
+    clients_here = Clients(
+        datasets, AS_IT_IS, bank, recipe.local, recipe.exchange, public, test_inputs, training, 10, key
+    )
     engine: Any = LocalEngine(clients_here)
     return Federation(
         recipe=recipe,

@@ -6,17 +6,17 @@ import itertools
 
 import pytest
 
-from fedfuse.assembly import build as built
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.weights import Weights
-from fedfuse.exchange import AnyExchange
-from fedfuse.experiment import Experiment
+from fedfuse.experiment.assembly import build as built
+from fedfuse.experiment.run import Experiment
 from fedfuse.federation.events import EventLog
-from fedfuse.fusion import AnyFuse
-from fedfuse.local import AnyObjective
-from fedfuse.merge import AnyMerge
 from fedfuse.methods import METHODS
-from fedfuse.screen import AnyScreen
+from fedfuse.parts.fuse import AnyFuse
+from fedfuse.parts.local import AnyObjective
+from fedfuse.parts.merge import AnyMerge
+from fedfuse.parts.protocol import AnyExchange
+from fedfuse.parts.screen import AnyScreen
 from tests.helpers import Recorder, files_of, kinds, shrunk, tiny_config, tiny_method, without_seconds
 
 pytestmark = pytest.mark.usefixtures("without_pictures")

@@ -27,7 +27,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from benchmarks.same_bits.difference import Difference, compare
 from benchmarks.same_bits.guest import write_files
-from fedfuse.config.schema import overlay
+from fedfuse.experiment.config.schema import overlay
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent

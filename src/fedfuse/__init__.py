@@ -6,14 +6,14 @@ __version__ = "0.1.0"
 __all__ = ["Experiment", "__version__", "load_model"]
 
 if TYPE_CHECKING:
-    from fedfuse.experiment import Experiment
+    from fedfuse.experiment.run import Experiment
     from fedfuse.models.saved import load_model
 
 
 def __getattr__(name: str) -> Any:
     """Import torch and the rest only when they are used, so that ``fedfuse --help`` is quick."""
     if name == "Experiment":
-        from fedfuse.experiment import Experiment
+        from fedfuse.experiment.run import Experiment
 
         return Experiment
     if name == "load_model":

@@ -15,8 +15,8 @@ from benchmarks.same_bits.record import main as record
 from pydantic import BaseModel
 from safetensors.torch import load_file, save_file
 
-from fedfuse.config import ExperimentConfig, validate
 from fedfuse.core.choice import OneOf
+from fedfuse.experiment.config import ExperimentConfig, validate
 from fedfuse.methods import METHODS
 from tests.helpers import tiny_config
 
@@ -38,6 +38,7 @@ ELSEWHERE = {
     "UnlabelledFiles.input_column": "the same",
     "FrozenGenerator.file": "needs a trained generator's file",
     "TextSettings.lower": "the same",
+    "MethodSettings.label": "what tables call a method",
 }
 """What no case has, and why."""
 

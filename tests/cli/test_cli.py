@@ -18,8 +18,8 @@ import pytest
 import yaml
 
 import fedfuse
-from fedfuse import presets
 from fedfuse.cli import main
+from fedfuse.experiment import presets
 from fedfuse.methods import METHODS
 
 InProcess = Callable[..., subprocess.CompletedProcess[str]]
@@ -311,7 +311,7 @@ def test_interrupted_before_the_folder_is_its_own_a_run_does_not_send_one_to_ano
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fedfuse.experiment.build", interrupted)
+    monkeypatch.setattr("fedfuse.experiment.run.build", interrupted)
     for where in ("my run", "nowhere"):
         said = in_process("run", "digits", "--method", "fedprox", "--out", where, "--overwrite").stderr
         assert said.strip().endswith("go on with: the same command")

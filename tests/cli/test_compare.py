@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from fedfuse.cli import batch
-from fedfuse.comparison import Cell
 from fedfuse.core.errors import FedfuseError
+from fedfuse.experiment.comparison import Cell
 from tests.cli.test_cli import QUICK, InProcess, fedfuse_cli, in_process, only_sentence, settings
 from tests.helpers import files_of
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fedfuse.cli.generator import train
-from fedfuse.generators import load_generator, training
+from fedfuse.parts.sources.generators import load_generator, training
 from tests.cli.test_cli import QUICK, InProcess, in_process, only_sentence, settings
 
 __all__ = ["in_process"]

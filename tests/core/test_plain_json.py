@@ -8,7 +8,7 @@ import math
 import pytest
 
 from fedfuse.core.plain_json import dumps, finite
-from fedfuse.experiment import Experiment
+from fedfuse.experiment.run import Experiment
 from tests.helpers import tiny_config, tiny_method
 
 

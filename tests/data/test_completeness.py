@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fedfuse.assembly import build, cautions
-from fedfuse.config import validate
 from fedfuse.core.randomness import Key
 from fedfuse.data import CATALOGUE, DataSettings, load
 from fedfuse.data.completeness import count_examples, what_is_missing
 from fedfuse.data.lookup import at_hand, missing_at_hand
+from fedfuse.experiment.assembly import build, cautions
+from fedfuse.experiment.config import validate
 from fedfuse.federation.events import EventLog
 
 from .samples import WriteParquet, encode, random_images

@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 from pydantic import ValidationError
 
-from fedfuse.config import validate
 from fedfuse.core.errors import DataError
 from fedfuse.core.randomness import Key
 from fedfuse.data import DataSettings, Splits, load, split
 from fedfuse.data.catalogue import CATALOGUE
-from fedfuse.experiment import Experiment
+from fedfuse.experiment.config import validate
+from fedfuse.experiment.run import Experiment
 
 SIZES = {"train": 40, "test": 10, "validation": 15}
 
@@ -129,7 +129,7 @@ def test_cards_that_have_one_say_how_large_it_is() -> None:
 
 
 def test_a_vote_is_taken_on_it(sst5: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fedfuse.experiment.draw_run", lambda *_args, **_options: None)
+    monkeypatch.setattr("fedfuse.experiment.run.draw_run", lambda *_args, **_options: None)
     config = validate(
         {
             "data": {"name": "sst5", "path": str(sst5), "validation": "official"},

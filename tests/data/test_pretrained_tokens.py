@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from fedfuse.config import validate
 from fedfuse.core.errors import ConfigError, DataError
 from fedfuse.data import pretrained_tokens
 from fedfuse.data.pretrained_tokens import Pretrained, check_encoder
 from fedfuse.data.tokens import TextSettings
-from fedfuse.experiment import Experiment
+from fedfuse.experiment.config import validate
+from fedfuse.experiment.run import Experiment
 
 VOCABULARIES = {
     "distilbert-base-uncased": {"[PAD]": 0, "good": 1, "bad": 2},

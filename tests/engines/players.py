@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fedfuse.assembly import build
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.core.randomness import Key
+from fedfuse.experiment.assembly import build
 from fedfuse.federation import Engine, Federation, Snapshot
 from fedfuse.federation.events import EventLog
 from fedfuse.federation.state import ClientStates
-from fedfuse.local import Clients
 from fedfuse.methods import METHODS
-from fedfuse.runtime.hands import Hands
+from fedfuse.parts.local import Clients
+from fedfuse.runtime.pool import Pool
 from tests.helpers import played, tiny_config, without_seconds
 
 
@@ -59,23 +59,23 @@ class TrappedEngine(Engine):
     def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
         return self.inner.train(tasks, states)
 
-    def hands(self, number: int) -> Hands:
-        return TrappedHands(self.inner.hands(number), self.traps)
+    def pool(self, number: int) -> Pool:
+        return TrappedHands(self.inner.pool(number), self.traps)
 
     def close(self) -> None:
         self.inner.close()
 
 
 @dataclass(frozen=True)
-class TrappedHands(Hands):
-    inner: Hands
+class TrappedHands(Pool):
+    inner: Pool
     traps: Path
 
-    def each(self, what: str, work: Any, items: Any) -> Any:
-        return self.inner.each(what, Trapped(work, self.traps / what), items)
+    def map(self, what: str, work: Any, items: Any) -> Any:
+        return self.inner.map(what, Trapped(work, self.traps / what), items)
 
-    def one(self, what: str, work: Any, progress: Any) -> Any:
-        return self.inner.one(what, Trapped(work, self.traps / what), progress)
+    def run(self, what: str, work: Any, progress: Any) -> Any:
+        return self.inner.run(what, Trapped(work, self.traps / what), progress)
 
 
 def lay(trap: Path, what: str, times: int) -> None:

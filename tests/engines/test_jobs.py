@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from fedfuse.assembly import build
 from fedfuse.engines import LocalEngine
-from fedfuse.engines.jobs import Errand, HiredHands, exhausted
-from fedfuse.engines.parcels import Cargo, as_bytes, pack, tensors_in, unpack
+from fedfuse.engines.jobs import ServerJob, WorkerPool, exhausted
+from fedfuse.engines.packing import SharedTensors, as_bytes, pack, tensors_in, unpack
+from fedfuse.experiment.assembly import build
 from fedfuse.federation.events import EventLog
 from fedfuse.methods import METHODS
 from tests.engines.players import federation, result
@@ -23,20 +23,20 @@ class FarEngine(LocalEngine):
         self.lasting = tensors_in(clients)
         self.done = []
 
-    def hands(self, number):
-        return HiredHands(number, self.many, self.alone)
+    def pool(self, number):
+        return WorkerPool(number, self.many, self.alone)
 
     def many(self, jobs):
-        cargo = Cargo(jobs, self.lasting)
+        shared = SharedTensors(jobs, self.lasting)
         for place in reversed(range(len(jobs))):
-            yield place, self.there(cargo, jobs[place])
+            yield place, self.there(shared, jobs[place])
 
     def alone(self, job, progress):
-        return self.there(Cargo([job], self.lasting), job, progress)
+        return self.there(SharedTensors([job], self.lasting), job, progress)
 
-    def there(self, cargo, job, progress=None):
+    def there(self, shared, job, progress=None):
         self.done.append((job.round, job.name))
-        copy = unpack(cargo.parcel(job), cargo.common(), as_bytes(self.lasting))
+        copy = unpack(shared.packed(job), shared.common(), as_bytes(self.lasting))
         before = torch.get_num_threads()
         torch.set_num_threads(before + 1)  # as it may be anywhere else
         try:
@@ -95,9 +95,9 @@ def test_what_is_common_to_teachers_is_packed_once():
     parcels = []
 
     class Weighing(FarEngine):
-        def there(self, cargo, job, progress=None):
-            parcels.append((job.name, sum(map(len, cargo.parcel(job).tensors)), sum(map(len, cargo.common()))))
-            return super().there(cargo, job, progress)
+        def there(self, shared, job, progress=None):
+            parcels.append((job.name, sum(map(len, shared.packed(job).tensors)), sum(map(len, shared.common()))))
+            return super().there(shared, job, progress)
 
     result(here, engine=Weighing(here.engine.clients))
     own = {size for name, size, _ in parcels if name.startswith("teacher")}
@@ -107,11 +107,11 @@ def test_what_is_common_to_teachers_is_packed_once():
 
 
 def test_without_anybody_for_long_work_it_is_done_here():
-    assert HiredHands(1, None).one("work", lambda progress: progress, 7) == 7
+    assert WorkerPool(1, None).run("work", lambda progress: progress, 7) == 7
 
 
 def test_what_is_said_of_a_lost_job():
-    job = Errand(3, "teacher 1", None)
+    job = ServerJob(3, "teacher 1", None)
     job.retried(EventLog(listeners=(heard := Recorder(),)), "it fell asleep")
     (event,) = heard.of("work_retried")
     assert (event["round"], event["what"], event["reason"]) == (3, "teacher 1", "it fell asleep")

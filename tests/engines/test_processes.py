@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fedfuse.experiment import Experiment
+from fedfuse.experiment.run import Experiment
 from tests.helpers import files_of, tiny_config, without_seconds
 
 pytestmark = pytest.mark.usefixtures("without_pictures")

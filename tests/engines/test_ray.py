@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from fedfuse.core.errors import ConfigError, FedfuseError
-from fedfuse.engines.ray import RayEngine, RayEngineSettings
-from fedfuse.engines.ray_ticks import Teller
-from fedfuse.experiment import Experiment
+from fedfuse.engines.ray.engine import RayEngine, RayEngineSettings
+from fedfuse.engines.ray.progress import ProgressSender
+from fedfuse.experiment.run import Experiment
 from fedfuse.federation.events import EventLog
 from fedfuse.methods import METHODS
 from tests.engines.players import Everyone, TrappedEngine, federations, first_clients, result
@@ -165,7 +165,7 @@ def test_ticks_are_few(monkeypatch):
     from ray.util.queue import Full
 
     clock, put = [0.0], []
-    monkeypatch.setattr("fedfuse.engines.ray_ticks.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("fedfuse.engines.ray.progress.time.monotonic", lambda: clock[0])
 
     class Small:
         def put_nowait(self, tick):
@@ -173,7 +173,7 @@ def test_ticks_are_few(monkeypatch):
                 raise Full
             put.append(tick)
 
-    teller = Teller(Small())
+    teller = ProgressSender(Small())
     for step in range(1, 1001):
         clock[0] = step / 1000
         teller("distil", step, 1000)

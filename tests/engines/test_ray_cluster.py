@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from fedfuse.engines.ray import RayEngine, RayEngineSettings
+from fedfuse.engines.ray.engine import RayEngine, RayEngineSettings
 from fedfuse.federation.events import EventLog
 from tests.engines.players import Everyone, federation, first_clients, result
 from tests.helpers import Recorder

@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from fedfuse.cli.app import _engine
-from fedfuse.config import assign
 from fedfuse.core.errors import ConfigError, FedfuseError, MissingExtraError
 from fedfuse.engines import LocalEngine, LocalEngineSettings, RayEngineSettings
-from fedfuse.engines.ray import _connect
+from fedfuse.engines.ray.engine import _connect
 from fedfuse.engines.workers import WorkersEngine
-from fedfuse.experiment import Experiment
+from fedfuse.experiment.config import assign
+from fedfuse.experiment.run import Experiment
 from fedfuse.federation.events import EventLog
 from tests.engines.players import federation
 from tests.helpers import tiny_config

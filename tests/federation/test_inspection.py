@@ -9,7 +9,7 @@ import torch
 
 from fedfuse.core.messages import Task
 from fedfuse.core.weights import Layout, Weights
-from fedfuse.federation.inspection import Due, fault
+from fedfuse.federation.inspection import ExpectedUpdate, reason_to_refuse
 from tests.helpers import TinyNorm, make_bank, make_update, make_weights
 
 WEIGHTS = make_weights(make_bank(mlp=TinyNorm()), "mlp", 1)
@@ -39,7 +39,7 @@ def without_buffers():
 
 
 def test_a_sound_answer_has_no_fault():
-    assert fault(SOUND, TASK, Due(WEIGHTS.layout, DUE, {})) is None
+    assert reason_to_refuse(SOUND, TASK, ExpectedUpdate(WEIGHTS.layout, DUE, {})) is None
 
 
 @pytest.mark.parametrize(
@@ -67,4 +67,6 @@ def test_a_sound_answer_has_no_fault():
     ],
 )
 def test_faults(changes, reason):
-    assert reason in fault(dataclasses.replace(SOUND, **changes), TASK, Due(WEIGHTS.layout, DUE, {}))
+    assert reason in reason_to_refuse(
+        dataclasses.replace(SOUND, **changes), TASK, ExpectedUpdate(WEIGHTS.layout, DUE, {})
+    )

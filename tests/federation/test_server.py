@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 import torch
 
-from fedfuse.assembly import build
 from fedfuse.core.weights import Weights, mean
+from fedfuse.experiment.assembly import build
 from fedfuse.federation import EvaluationSettings
 from fedfuse.federation.checkpoint import load_checkpoint, save_checkpoint
 from fedfuse.federation.events import EventLog
-from fedfuse.fusion import Distiller, EnsembleDistillation
-from fedfuse.local import Hooks, Objective
-from fedfuse.merge import Mean, Momentum
 from fedfuse.methods import METHODS
 from fedfuse.models import Mlp
+from fedfuse.parts.fuse import Distiller, EnsembleDistillation
+from fedfuse.parts.local import Hooks, Objective
+from fedfuse.parts.merge import Mean, Momentum
+from fedfuse.parts.screen import DropWorst, Screen, Screened
 from fedfuse.runtime.batches import epoch_batches
 from fedfuse.runtime.optimizers import Sgd
-from fedfuse.screen import DropWorst, Screen, Screened
 from tests.helpers import (
     Recorder,
     TinyNorm,
@@ -392,14 +392,14 @@ class Remembering(Objective):
     def begin(self, visit):
         return _RememberingHooks(visit)
 
-    def brief(self, view, chosen):
+    def broadcast(self, view, chosen):
         sent = view.memory.get("total", torch.zeros(()))
         return {client: {"sent": sent} for client in chosen}
 
-    def reply(self, bank, prototype):  # noqa: ARG002
+    def update_spec(self, bank, prototype):  # noqa: ARG002
         return {"seen": ()}
 
-    def debrief(self, view, updates, weights):
+    def after_round(self, view, updates, weights):
         before = view.memory.get("total", torch.zeros(()))
         total = before + sum(float(u.extras["seen"]) for u in updates)
         return {"total": total, "newest": weights["mlp"].flat, "older": view.weights["mlp"].parameters}

@@ -20,8 +20,8 @@ from typing import Any
 
 import pytest
 
-from fedfuse.config import ExperimentConfig
-from fedfuse.experiment import Experiment
+from fedfuse.experiment.config import ExperimentConfig
+from fedfuse.experiment.run import Experiment
 from fedfuse.federation.folder import RunFolder
 from fedfuse.flower.deployment import connection
 from fedfuse.flower.keys import make_keys

@@ -6,7 +6,7 @@ import pytest
 from flwr.app import MessageType
 
 from fedfuse.core.errors import ConfigError, RunFolderError
-from fedfuse.experiment import Experiment
+from fedfuse.experiment.run import Experiment
 from fedfuse.flower.engine import QuorumError
 from fedfuse.flower.server import run_on
 from tests.flower.federation import (

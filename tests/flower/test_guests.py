@@ -7,7 +7,7 @@ import pytest
 from flwr.app import Array, ArrayRecord, Context, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 
-from fedfuse.assembly import build
+from fedfuse.experiment.assembly import build
 from fedfuse.federation.events import EventLog
 from fedfuse.flower.server import run_on
 from tests.flower.federation import QUICK, flower_config, grid_for
@@ -45,7 +45,7 @@ def guests_of(config, **options):
     clients = build(config.model_copy(update={"engine": flower_config().engine}), EventLog(), engine=object()).clients
     nodes, data = {}, []
     for client in range(4):
-        examples = clients.holdings[client]
+        examples = clients.datasets[client]
         data.append((clients.transform(examples.inputs).numpy(), examples.labels.numpy()))
         nodes[50 + client] = Node(guest(*data[-1], **options), {}, {})
     return InProcessGrid(nodes), data

@@ -12,9 +12,9 @@ from flwr.cli.config_utils import load_and_validate
 from typer.testing import CliRunner
 
 from fedfuse.cli.app import app as cli
-from fedfuse.config import read_yaml, validate
 from fedfuse.core.errors import ConfigError, DataError
-from fedfuse.experiment import Experiment
+from fedfuse.experiment.config import read_yaml, validate
+from fedfuse.experiment.run import Experiment
 from fedfuse.flower.party import clients_of, own_examples
 from fedfuse.flower.project import new_project
 from fedfuse.flower.server import run_on
@@ -61,7 +61,7 @@ def test_a_party_with_a_file_of_its_own(tmp_path):
     (tmp_path / "mine.yaml").write_text(config.to_yaml())
     new_project(tmp_path / "tiny-app", str(tmp_path / "mine.yaml"))
     grid = grid_of(importlib.import_module("tiny_app.client_app").app, 4)
-    held = clients_of(config, 0, None).holdings[0]
+    held = clients_of(config, 0, None).datasets[0]
     np.savez(tmp_path / "ours.npz", x=held.inputs[:5].numpy(), y=held.labels[:5].numpy())
     grid.nodes[98].context.node_config["data"] = str(tmp_path / "ours.npz")
     run_on(grid, config, tmp_path / "flower")

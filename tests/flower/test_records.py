@@ -82,9 +82,9 @@ def test_a_task_arrives_as_it_was_sent(sent_weights, extras, asks, goes_on_from)
 
 @settings(deadline=None)
 @given(weights(), groups, groups, st.floats(allow_nan=False), st.booleans())
-def test_an_update_arrives_as_it_was_sent(sent_weights, extras, exam, loss, keeps):
+def test_an_update_arrives_as_it_was_sent(sent_weights, extras, test_outputs, loss, keeps):
     task = Task(3, 7, "mlp", NOTHING)
-    update = Update(3, 7, "mlp", sent_weights, 12, extras, {"loss": loss, "steps": 4}, exam)
+    update = Update(3, 7, "mlp", sent_weights, 12, extras, {"loss": loss, "steps": 4}, test_outputs)
     report = report_from_records(travelled(report_to_records(Report(update, keeps))), task)
     arrived = report.update
     assert report.keeps_state == keeps
@@ -92,7 +92,7 @@ def test_an_update_arrives_as_it_was_sent(sent_weights, extras, exam, loss, keep
     assert arrived.metrics == update.metrics
     assert arrived.weights.equals(sent_weights)
     assert_same(arrived.extras, extras)
-    assert_same(arrived.exam, exam)
+    assert_same(arrived.test_outputs, test_outputs)
 
 
 LAYOUT = Layout((("a", (2, 1)), ("b", (3,))), (("mean", (1,)),))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fedfuse.assembly import build
-from fedfuse.experiment import Experiment
+from fedfuse.experiment.assembly import build
+from fedfuse.experiment.run import Experiment
 from fedfuse.federation.events import EventLog
 from fedfuse.flower.server import run_on
 from fedfuse.methods import METHODS

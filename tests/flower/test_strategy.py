@@ -12,7 +12,7 @@ from torch import nn
 
 from fedfuse.core.errors import DataError
 from fedfuse.flower import FedDF
-from fedfuse.fusion import Distiller
+from fedfuse.parts.fuse import Distiller
 from tests.flower.grid import InProcessGrid, Node
 from tests.helpers import make_examples
 

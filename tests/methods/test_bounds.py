@@ -12,13 +12,13 @@ from fedfuse.core.messages import Task
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.data import Normalisation, Transform
-from fedfuse.experiment import Experiment
+from fedfuse.experiment.run import Experiment
 from fedfuse.federation import Recipe
 from fedfuse.federation.checkpoint import load_checkpoint, save_checkpoint
-from fedfuse.fusion import Distiller
-from fedfuse.fusion.true_labels import label_lessons
 from fedfuse.methods import METHODS
 from fedfuse.models import Cnn, Mlp
+from fedfuse.parts.fuse import Distiller
+from fedfuse.parts.fuse.true_labels import label_batches
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.source import Source
 from tests.helpers import CPU, files_of, make_bank, make_federation, played, tiny_config, tiny_method
@@ -136,7 +136,7 @@ class TestTrueLabels:
         source = Source("images", raw, transform, CPU, labels=labels)
         bank, distiller = ModelBank({"cnn": Cnn(arch="cnn1")}, (1, 8, 8), 3, CPU), Distiller(steps=6, batch_size=4)
         plain, views, again = (
-            [lesson() for lesson in label_lessons(source, distiller, bank, Key(2), augmented)]
+            [batch() for batch in label_batches(source, distiller, bank, Key(2), augmented)]
             for augmented in (False, True, True)
         )
         for (inputs, target), (seen, same_target), (seen_again, _) in zip(plain, views, again, strict=True):

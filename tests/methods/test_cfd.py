@@ -45,7 +45,7 @@ def test_the_ensemble_is_the_one_that_the_student_imitates():
     collect = federation.engine.train
     federation.engine.train = lambda tasks, states: (heard.append(a := list(collect(tasks, states))), a)[1]
     record = played(federation, 1).server.history[-1]
-    logits = [update.exam["predictions"] for update, _ in heard[0]]
+    logits = [update.test_outputs["predictions"] for update, _ in heard[0]]
     votes = sum(torch.nn.functional.one_hot(one.argmax(dim=1), CLASSES) for one in logits)
     soft = sum(one.softmax(dim=1) for one in logits)
     right = [float((sums.argmax(dim=1) == federation.test.examples.labels).float().mean()) for sums in (votes, soft)]

@@ -44,13 +44,13 @@ def test_targets_are_the_others_mean_logits_of_the_round_before(monkeypatch):
 
     monkeypatch.setattr(LocalEngine, "train", listening)
     federation = make_federation(recipe=METHODS["fd"].recipe)
-    holdings = federation.engine.clients.holdings
+    datasets = federation.engine.clients.datasets
     played(federation, 3)
     for number in (2, 3):
         for client in range(4):
             means = []
             for other in set(range(4)) - {client}:
-                examples, heard = holdings[other].label_counts(CLASSES), answered[number - 1, other]
+                examples, heard = datasets[other].label_counts(CLASSES), answered[number - 1, other]
                 assert torch.equal(heard["logit_counts"], examples.float()), "one epoch of one round"
                 means.append(heard["logit_sums"] / examples.unsqueeze(1))
             expected = torch.stack(means).nanmean(dim=0)

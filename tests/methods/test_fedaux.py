@@ -7,10 +7,10 @@ import dataclasses
 import pytest
 import torch
 
-from fedfuse.config import validate
 from fedfuse.core.errors import ConfigError
+from fedfuse.experiment.config import validate
 from fedfuse.federation import Recipe
-from fedfuse.fusion import Ensemble, Teacher
+from fedfuse.parts.fuse import Ensemble, Teacher
 from tests.helpers import make_bank, make_federation, make_source, make_weights, played, tiny_method
 
 INPUTS, NEGATIVES = 40, 8

@@ -10,11 +10,11 @@ import torch
 import yaml
 
 from fedfuse.core.randomness import Key
-from fedfuse.experiment import Experiment
-from fedfuse.fusion import EnsembleDistillation, GaussianMembers
-from fedfuse.fusion.distiller import Distiller
-from fedfuse.local import TrainingSettings
+from fedfuse.experiment.run import Experiment
 from fedfuse.methods import METHODS
+from fedfuse.parts.fuse import EnsembleDistillation, GaussianTeachers
+from fedfuse.parts.fuse.distiller import Distiller
+from fedfuse.parts.local import TrainingSettings
 from tests.helpers import (
     files_of,
     make_bank,
@@ -51,7 +51,7 @@ def test_lessons_are_sharpened_mean_probabilities_over_average_clients_and_sampl
     fuse = fuse.model_copy(update={"views": "fixed", "distiller": Distiller(steps=1, batch_size=12)})
     ensemble = fuse._ensemble(view, merged, updates)
     assert len(ensemble.teachers) == 1 + 3 + 10
-    ((inputs, target),) = [lesson() for lesson in fuse._lessons(view, source, ensemble)]
+    ((inputs, target),) = [batch() for batch in fuse._batches(view, source, ensemble)]
     with torch.no_grad():
         answers = [bank.lend("mlp", t.weights).eval()(inputs).softmax(1) for t in ensemble.teachers]
     mean = torch.stack(answers).mean(0)
@@ -72,7 +72,7 @@ def test_as_coded_differs_from_the_paper_in_exactly_these():
     assert METHODS["fedbe"].recipe.model_dump(exclude={"fuse"}) == METHODS["fedbe-as-coded"].recipe.model_dump(
         exclude={"fuse"}
     )
-    assert coded.teachers == (*printed.teachers[:2], GaussianMembers(number=10, form="as_coded"))
+    assert coded.teachers == (*printed.teachers[:2], GaussianTeachers(number=10, form="as_coded"))
     assert coded.model_dump(exclude={"teachers", "distiller"}) == printed.model_dump(exclude={"teachers", "distiller"})
     optimizer = printed.distiller.optimizer.model_copy(update={"weight_decay": 1e-5})
     assert printed.distiller.swa is not None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fedfuse.experiment import Experiment
-from fedfuse.fusion import EnsembleDistillation
+from fedfuse.experiment.run import Experiment
 from fedfuse.methods import METHODS
+from fedfuse.parts.fuse import EnsembleDistillation
 from tests.helpers import files_of, tiny_config, tiny_method
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from fedfuse.config import validate
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.messages import Task
 from fedfuse.core.weights import NOTHING
-from fedfuse.experiment import Experiment
+from fedfuse.experiment.config import validate
+from fedfuse.experiment.run import Experiment
 from fedfuse.federation import Recipe
 from tests.helpers import Recorder, make_federation, played, tiny_config, tiny_method
 
@@ -128,23 +128,23 @@ def test_the_ensemble_on_test_inputs_is_the_weighted_one(name):
     test = federation.test.examples
     total = torch.zeros(len(test), CLASSES)
     for update, weight in zip(updates, by_hand(name, updates, clients), strict=True):
-        total += weight * update.exam["predictions"].softmax(dim=1)
+        total += weight * update.test_outputs["predictions"].softmax(dim=1)
     expected = float((total.argmax(dim=1) == test.labels).float().mean())
     assert record.ensemble_accuracy == pytest.approx(expected)
-    own = {u.client: float((u.exam["predictions"].argmax(1) == test.labels).float().mean()) for u in updates}
+    own = {u.client: float((u.test_outputs["predictions"].argmax(1) == test.labels).float().mean()) for u in updates}
     assert record.client_accuracy == pytest.approx(own)
 
 
 def tasks_of(federation):
     weights = federation.start().server.weights["mlp"]
-    return [Task(1, client, "mlp", weights, asks=("testimony", "exam")) for client in range(4)]
+    return [Task(1, client, "mlp", weights, asks=("testimony", "test_outputs")) for client in range(4)]
 
 
 def by_hand(name, updates, clients):
     if name == "feded-w0":
         return [u.examples / sum(v.examples for v in updates) for u in updates]
     if name == "feded-w1":
-        counts = torch.stack([torch.bincount(clients.holdings[u.client].labels, minlength=CLASSES) for u in updates])
+        counts = torch.stack([torch.bincount(clients.datasets[u.client].labels, minlength=CLASSES) for u in updates])
         return list(counts / (counts.sum(0) + 0.001))
-    errors = torch.stack([u.exam["reconstruction_errors"] for u in updates])
+    errors = torch.stack([u.test_outputs["reconstruction_errors"] for u in updates])
     return [row.unsqueeze(1) for row in errors**-6 / (errors**-6).sum(0)]

@@ -9,11 +9,11 @@ import torch
 
 from fedfuse.core.messages import Task
 from fedfuse.core.weights import Weights
-from fedfuse.exchange import LayerByLayer
-from fedfuse.merge import Matched
 from fedfuse.methods import METHODS
 from fedfuse.models import Mlp
 from fedfuse.models.chain import chain
+from fedfuse.parts.merge import Matched
+from fedfuse.parts.protocol import LayerByLayer
 from tests.helpers import CLASSES, FEATURES, make_bank, make_federation, make_update, make_view, make_weights, played
 
 RECIPE = METHODS["fedma"].recipe
@@ -39,7 +39,7 @@ def test_layer_by_layer_without_training_recovers_a_permuted_network_exactly():
     memory, states = {}, {}
     for stage, link in enumerate(links):
         view = make_view(bank, {"mlp": original}, round=stage + 1, memory=memory)
-        extras = merge.brief(view, "mlp", range(4))
+        extras = merge.broadcast(view, "mlp", range(4))
         updates = []
         for client in range(4):
             task = Task(stage + 1, client, "mlp", begun[client], extras.get(client, {}))

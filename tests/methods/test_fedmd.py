@@ -51,7 +51,7 @@ def test_a_second_round_digests_then_revisits():
             (model(public.inputs(where)) - consensus[where]).abs().mean().backward()
             adam.step()
     sgd = torch.optim.SGD(model.parameters(), lr=training.optimizer.learning_rate)
-    examples = federation.engine.clients.holdings[client]
+    examples = federation.engine.clients.datasets[client]
     for where in epoch_batches(len(examples), training.batch_size, key.child("batches", 0)):
         sgd.zero_grad()
         F.cross_entropy(model(examples.inputs[where]), examples.labels[where]).backward()

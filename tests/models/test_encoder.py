@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from fedfuse.config import validate
 from fedfuse.core.errors import ConfigError, DataError, MissingExtraError
 from fedfuse.core.randomness import Key
 from fedfuse.core.text import TextShape
@@ -22,7 +21,8 @@ from fedfuse.data import DataSettings, load
 from fedfuse.data.pretrained_tokens import check_encoder
 from fedfuse.data.tokens import TextSettings, tokenizer_of
 from fedfuse.data.transform import trim
-from fedfuse.experiment import Experiment
+from fedfuse.experiment.config import validate
+from fedfuse.experiment.run import Experiment
 from fedfuse.models import Encoder, create, parameter_count
 from fedfuse.models.saved import load_model, save_model
 
@@ -167,7 +167,7 @@ class TestFolder:
     def test_a_federation_of_a_pretrained_encoder(
         self, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("fedfuse.experiment.draw_run", lambda *_args, **_options: None)
+        monkeypatch.setattr("fedfuse.experiment.run.draw_run", lambda *_args, **_options: None)
         pq.write_table(pa.table({"text": ["good film", "bad film"] * 30, "label": [1, 0] * 30}), tmp_path / "t.parquet")
         config = validate(
             {

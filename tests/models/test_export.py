@@ -26,7 +26,7 @@ from fedfuse.core.text import TextShape
 from fedfuse.core.weights import Weights
 from fedfuse.data.raw import RawImages, RawNumbers, RawTexts
 from fedfuse.data.tokens import TextSettings
-from fedfuse.experiment import Experiment
+from fedfuse.experiment.run import Experiment
 from fedfuse.models import AnyArchitecture, Classifier, create
 from fedfuse.models.export import FORMATS, TOLERANCE, export
 from fedfuse.models.interface import Interface
@@ -236,7 +236,7 @@ class TestCommand:
     def folder(cls, tmp_path_factory):
         place = tmp_path_factory.mktemp("command")
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("fedfuse.experiment.draw_run", lambda *_args, **_options: None)
+            patch.setattr("fedfuse.experiment.run.draw_run", lambda *_args, **_options: None)
             Experiment(tiny_config("fedavg")).run(place / "run")
             two = {"a": {"arch": "mlp", "hidden": [4]}, "b": {"arch": "mlp", "hidden": [5]}}
             Experiment(tiny_config("feddf", models=two)).run(place / "two")

@@ -21,10 +21,10 @@ import fedfuse
 from fedfuse.core.errors import DataError
 from fedfuse.core.randomness import Key
 from fedfuse.data import load, split
-from fedfuse.experiment import Experiment, RunResult
+from fedfuse.experiment.run import Experiment, RunResult
+from tests.experiment.test_text_run import config as text_config
+from tests.experiment.test_text_run import sentences
 from tests.helpers import tiny_method
-from tests.test_text_run import config as text_config
-from tests.test_text_run import sentences
 
 COLUMNS = ("age", "income", "height", "visits")
 CLASSES = ("sick", "healthy", "unsure")
@@ -88,7 +88,7 @@ def table_run(tables: Path, folder: Path, kind: str = "csv") -> RunResult:
 @pytest.fixture(scope="module", autouse=True)
 def _no_pictures():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fedfuse.experiment.draw_run", lambda *_args, **_options: None)
+        patch.setattr("fedfuse.experiment.run.draw_run", lambda *_args, **_options: None)
         yield
 
 

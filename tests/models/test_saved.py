@@ -18,7 +18,7 @@ import fedfuse
 from fedfuse.core.errors import ConfigError, DataError, FedfuseError
 from fedfuse.core.tensor_files import read_safetensors, write_safetensors
 from fedfuse.core.weights import Weights
-from fedfuse.experiment import Experiment
+from fedfuse.experiment.run import Experiment
 from tests.helpers import tiny_config
 
 pytestmark = pytest.mark.usefixtures("without_pictures")

@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 
 from fedfuse.core.errors import ConfigError
-from fedfuse.generators import Generator, GeneratorCard, VaeSettings
+from fedfuse.parts.sources.generators import Generator, GeneratorCard, VaeSettings
 from fedfuse.report.samples import draw_samples, samples_figure
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fedfuse.config import Raw
+from fedfuse.experiment.config import Raw
 from fedfuse.reproduce.entry import Entry, checked
 
 EXPERIMENT: Raw = {

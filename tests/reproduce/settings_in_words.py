@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fedfuse.config import ExperimentConfig
 from fedfuse.data import CATALOGUE
 from fedfuse.data.toys import EXAMPLES
+from fedfuse.experiment.config import ExperimentConfig
 from fedfuse.models import Architecture
 from fedfuse.reproduce import Cell, Entry
 

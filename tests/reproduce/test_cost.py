@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fedfuse.config import validate
+from fedfuse.experiment.config import validate
 from fedfuse.models import Mlp
 from fedfuse.reproduce import Store
 from fedfuse.reproduce.cost import Speed, Work, forward_operations, speed_here, total, work_of

@@ -9,7 +9,7 @@ from fedfuse.reproduce.claims import Interval, Verdict
 from fedfuse.reproduce.ledger import Ledger, Row
 from fedfuse.reproduce.numbers import Printed
 from fedfuse.reproduce.output import csv_text, header, lines, markdown
-from fedfuse.reproduce.store import Birth, Measured
+from fedfuse.reproduce.store import Measured, Provenance
 
 RUNS = {0: "a" * 20, 1: "b" * 20}
 LEDGER = Ledger(
@@ -35,10 +35,10 @@ LEDGER = Ledger(
     ],
     notes="A note.",
     births=[
-        Birth("2026-01-30", Origin("1.0", "0123456789ab", "2.5", "3.11", "a processor")),
-        Birth("2026-02-01", Origin("1.0", "0123456789ab", "2.5", "3.11", "a processor")),
-        Birth("2026-02-03", Origin("1.1", None, "2.5", "3.11", "another")),
-        Birth("2026-02-03", Origin("1.1", "fedcba9876543+", "2.5", "3.11", "another")),
+        Provenance("2026-01-30", Origin("1.0", "0123456789ab", "2.5", "3.11", "a processor")),
+        Provenance("2026-02-01", Origin("1.0", "0123456789ab", "2.5", "3.11", "a processor")),
+        Provenance("2026-02-03", Origin("1.1", None, "2.5", "3.11", "another")),
+        Provenance("2026-02-03", Origin("1.1", "fedcba9876543+", "2.5", "3.11", "another")),
     ],
 )
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fedfuse.experiment import Experiment
+from fedfuse.experiment.run import Experiment
 from fedfuse.federation import RoundRecord
 from fedfuse.federation.state import PrototypeRecord
 from fedfuse.reproduce import Store, cells_of, ledger

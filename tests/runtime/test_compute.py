@@ -10,7 +10,7 @@ import torch
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
-from fedfuse.experiment import Experiment
+from fedfuse.experiment.run import Experiment
 from fedfuse.models import Mlp, create
 from fedfuse.runtime.compute import Compute, ComputeSettings
 from tests.helpers import files_of, tiny_config

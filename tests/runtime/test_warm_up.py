@@ -13,7 +13,7 @@ from fedfuse.runtime.warm_up import warm_up
 
 SCRIPT = """
 import sys
-from fedfuse.experiment import Experiment
+from fedfuse.experiment.run import Experiment
 from tests.helpers import tiny_config
 
 known, late = set(), set()

@@ -72,7 +72,7 @@ def run(
     from fedfuse.cli.progress import RunProgress
     from fedfuse.cli.remarks import hints, how_to_go_on
     from fedfuse.cli.results import closing_facts, summary_sheet
-    from fedfuse.experiment import Experiment
+    from fedfuse.experiment.run import Experiment
 
     shortcuts = [f"{key}={value}" for key, value in (("method", method), ("seed", seed)) if value is not None]
     loaded = Experiment.load(experiment, [*shortcuts, *_engine(engine, workers, address), *(assignments or ())])
@@ -105,8 +105,8 @@ def compare(
     from fedfuse.cli.batch import finished_runs
     from fedfuse.cli.remarks import hints
     from fedfuse.cli.results import comparison_facts, comparison_sheet
-    from fedfuse.comparison import Cell, conclude, plan, rehearse
-    from fedfuse.experiment import RunResult
+    from fedfuse.experiment.comparison import Cell, conclude, plan, rehearse
+    from fedfuse.experiment.run import RunResult
 
     study = plan(experiments, _words(methods), _numbers(seeds) if seeds else [], assignments or (), out)
     _say([*study.remarks, *hints([cell.experiment.config for cell in study.cells])])
@@ -233,8 +233,8 @@ app.command()(export)
 @app.command()
 def presets(name: Annotated[str | None, typer.Argument(help="print this preset to start from")] = None) -> None:
     """List the experiment files inside the package, or print one."""
-    from fedfuse import presets as shipped
     from fedfuse.cli.tables import table
+    from fedfuse.experiment import presets as shipped
 
     if name is None:
         rows = table("name", "what it is")
@@ -250,7 +250,7 @@ def presets(name: Annotated[str | None, typer.Argument(help="print this preset t
 @app.command()
 def schema() -> None:
     """Print the JSON schema of an experiment file."""
-    from fedfuse.config import json_schema
+    from fedfuse.experiment.config import json_schema
 
     sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")
 

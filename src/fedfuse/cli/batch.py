@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.progress import TaskID
 
 from fedfuse.cli.progress import Bars, Cautions, RunProgress
-from fedfuse.comparison import Cell
 from fedfuse.core.errors import FedfuseError
-from fedfuse.experiment import RunResult
+from fedfuse.experiment.comparison import Cell
+from fedfuse.experiment.run import RunResult
 
 POLL_SECONDS = 0.2
 

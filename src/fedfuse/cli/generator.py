@@ -44,7 +44,7 @@ def train(
     quiet: Annotated[bool, typer.Option("--quiet", help="print nothing but errors")] = False,
 ) -> None:
     """Train a conditional generator on public data; after Ctrl-C the same command goes on."""
-    from fedfuse.generators import GeneratorTraining, VaeSettings, train_generator
+    from fedfuse.parts.sources.generators import GeneratorTraining, VaeSettings, train_generator
 
     examples, classes, trained_on = _examples(data, assignments or ())
     network = VaeSettings(latent=latent, hidden=hidden, channels=channels)
@@ -76,8 +76,8 @@ def show(
     seed: Annotated[int, typer.Option(min=0, help="of the samples")] = 0,
 ) -> None:
     """Say what a generator makes and what it was trained on."""
-    from fedfuse.generators import load_generator
     from fedfuse.models import parameter_count
+    from fedfuse.parts.sources.generators import load_generator
 
     generator = load_generator(file)
     card = generator.card
@@ -97,10 +97,10 @@ def show(
 
 def _examples(name: str, assignments: list[str] | tuple[()]) -> tuple[Examples, int, str]:
     """The labelled public examples behind a name, the number of their classes, and what they are."""
-    from fedfuse import presets
     from fedfuse.core.randomness import Key
     from fedfuse.data import CATALOGUE, DataSettings, load, split
-    from fedfuse.experiment import Experiment
+    from fedfuse.experiment import presets
+    from fedfuse.experiment.run import Experiment
 
     is_experiment = Path(name).exists() or Path(name).suffix in (".yaml", ".yml") or name in presets.names()
     if not is_experiment:

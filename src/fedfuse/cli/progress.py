@@ -13,7 +13,7 @@ from rich.progress import TimeRemainingColumn as Remaining
 from rich.table import Column
 from rich.text import Text
 
-from fedfuse.assembly import cautions
+from fedfuse.experiment.assembly import cautions
 from fedfuse.federation.events import Event
 
 _STEPS = {

@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from fedfuse.config import ExperimentConfig
 from fedfuse.data.row_numbers import row_numbers
+from fedfuse.experiment.config import ExperimentConfig
 from fedfuse.federation.folder import RunFolder
 
 

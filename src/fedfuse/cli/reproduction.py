@@ -13,13 +13,13 @@ from rich.padding import Padding
 from fedfuse.cli.batch import run_all
 from fedfuse.cli.console import console, print_facts
 from fedfuse.cli.ledger import cell_table, claim_text
-from fedfuse.config import ExperimentConfig
 from fedfuse.core.errors import ConfigError, DataError, unknown
 from fedfuse.core.files import write_text
 from fedfuse.core.randomness import Key
 from fedfuse.data import CATALOGUE, load
 from fedfuse.data.hub_files import offline
 from fedfuse.data.lookup import at_hand, how_to_get
+from fedfuse.experiment.config import ExperimentConfig
 from fedfuse.reproduce import (
     PAPERS,
     SCALES,

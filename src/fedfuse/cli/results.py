@@ -7,9 +7,9 @@ from itertools import compress
 from typing import Any
 
 from fedfuse.cli.sheet import Sheet
-from fedfuse.comparison import Comparison, Spread
 from fedfuse.data import PartitionReport
-from fedfuse.experiment import Experiment, RunResult
+from fedfuse.experiment.comparison import Comparison, Spread
+from fedfuse.experiment.run import Experiment, RunResult
 
 
 def summary_sheet(summary: Mapping[str, Any]) -> Sheet:

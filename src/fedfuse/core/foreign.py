@@ -44,7 +44,9 @@ def source_sha256(address: str) -> str:
 
 
 def _source_of(found: Any, address: str) -> str:
-    """Of something that was typed into a notebook or an interpreter."""
+    """Of something that was typed into a notebook or an interpreter, or is built into Python itself."""
+    if address.partition(":")[0] in sys.builtin_module_names:
+        return sys.version
     try:
         return inspect.getsource(found)
     except (OSError, TypeError):
@@ -54,7 +56,9 @@ def _source_of(found: Any, address: str) -> str:
 
 
 def _files(file: Path, module_name: str) -> list[Path]:
-    """The module's own file, and those of its folder or package that belong to it."""
+    """The module's own file, and those of its folder or package that belong to it; a compiled one is all there is."""
+    if file.suffix != ".py":
+        return [file]
     depth = module_name.count(".") + (file.name == "__init__.py")
     if depth:
         return sorted(file.parents[depth - 1].rglob("*.py"))

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from fedfuse.core.weights import Weights
 
-EXAM = "exam"
+TEST_OUTPUTS = "test_outputs"
 """What a task asks for to have the client's own model measured."""
 
 Tensors = Mapping[str, Tensor]
@@ -41,8 +41,8 @@ class Update:
     """Client to server: what the client learnt from its own examples.
 
     ``weights`` is NOTHING, and ``extras`` has something in their place, where clients' weights do not travel.
-    ``metrics`` are diagnostics for the event log, and ``exam`` is what the client says about the test inputs where its
-    own model is measured: neither is part of the method, and neither is counted as traffic.
+    ``metrics`` are diagnostics for the event log, and ``test_outputs`` is what the client says about the test inputs
+    where its own model is measured: neither is part of the method, and neither is counted as traffic.
     """
 
     round: int
@@ -52,7 +52,7 @@ class Update:
     examples: int
     extras: Tensors = field(default_factory=dict)
     metrics: Mapping[str, float] = field(default_factory=dict)
-    exam: Tensors = field(default_factory=dict)
+    test_outputs: Tensors = field(default_factory=dict)
 
     @property
     def nbytes(self) -> int:

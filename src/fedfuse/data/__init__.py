@@ -2,8 +2,8 @@
 
 from fedfuse.data.card import Card
 from fedfuse.data.catalogue import CATALOGUE
+from fedfuse.data.client_datasets import ClientDatasets
 from fedfuse.data.dataset import Dataset, Examples, Normalisation, Owners
-from fedfuse.data.holdings import Holdings
 from fedfuse.data.load import load
 from fedfuse.data.partition import AnyPartition, Iid, Natural, Partition, PartitionReport
 from fedfuse.data.settings import DataSettings
@@ -14,10 +14,10 @@ __all__ = [
     "CATALOGUE",
     "AnyPartition",
     "Card",
+    "ClientDatasets",
     "DataSettings",
     "Dataset",
     "Examples",
-    "Holdings",
     "Iid",
     "Indices",
     "Natural",

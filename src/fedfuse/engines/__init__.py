@@ -9,7 +9,7 @@ from fedfuse.core.choice import OneOf
 from fedfuse.engines.base import EngineSettings
 from fedfuse.engines.flower import FlowerEngineSettings
 from fedfuse.engines.local import LocalEngine, LocalEngineSettings
-from fedfuse.engines.ray import RayEngineSettings
+from fedfuse.engines.ray.engine import RayEngineSettings
 
 
 def _local_unless_said(value: Any) -> Any:

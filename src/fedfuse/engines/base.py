@@ -7,7 +7,7 @@ from abc import abstractmethod
 from fedfuse.core.part import Part
 from fedfuse.federation import Engine
 from fedfuse.federation.events import EventLog
-from fedfuse.local import Clients
+from fedfuse.parts.local import Clients
 
 
 class EngineSettings(Part):

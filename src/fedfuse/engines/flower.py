@@ -10,7 +10,7 @@ from fedfuse.core.errors import ConfigError
 from fedfuse.engines.base import EngineSettings
 from fedfuse.federation import Engine
 from fedfuse.federation.events import EventLog
-from fedfuse.local import Clients
+from fedfuse.parts.local import Clients
 
 
 class FlowerEngineSettings(EngineSettings):

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 from fedfuse.core.errors import FedfuseError
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.federation.events import EventLog
-from fedfuse.local import Clients
-from fedfuse.runtime.hands import Hands, Item, Progress, Result
+from fedfuse.parts.local import Clients
+from fedfuse.runtime.pool import Item, Pool, Progress, Result
 
 ATTEMPTS = 3
 """How often a job is tried before the run stops."""
@@ -56,7 +56,7 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Errand:
+class ServerJob:
     """A piece of the server's work."""
 
     round: int
@@ -70,7 +70,7 @@ class Errand:
         log.emit("work_retried", round=self.round, what=self.name, reason=reason)
 
 
-class HiredHands(Hands):
+class WorkerPool(Pool):
     """An engine's processes, for the server's work in one round.
 
     ``many`` does jobs side by side and yields each result with its job's place; ``alone`` does one that tells its
@@ -85,14 +85,14 @@ class HiredHands(Hands):
     ) -> None:
         self.number, self.many, self.alone = number, many, alone
 
-    def each(self, what: str, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[tuple[int, Result]]:
+    def map(self, what: str, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[tuple[int, Result]]:
         pieces = [partial(_to, item, work) for item in items]
-        return self.many([Errand(self.number, f"{what} {place}", piece) for place, piece in enumerate(pieces)])
+        return self.many([ServerJob(self.number, f"{what} {place}", piece) for place, piece in enumerate(pieces)])
 
-    def one(self, what: str, work: Callable[[Progress], Result], progress: Progress) -> Result:
+    def run(self, what: str, work: Callable[[Progress], Result], progress: Progress) -> Result:
         if self.alone is None:
             return work(progress)
-        return self.alone(Errand(self.number, what, work), progress)  # type: ignore[no-any-return]
+        return self.alone(ServerJob(self.number, what, work), progress)  # type: ignore[no-any-return]
 
 
 def _to(item: Item, work: Callable[[Item], Result], _progress: Progress) -> Result:

@@ -13,7 +13,7 @@ from fedfuse.engines.workers import WorkersEngine
 from fedfuse.federation import Engine
 from fedfuse.federation.events import EventLog
 from fedfuse.federation.state import ClientStates
-from fedfuse.local import Clients
+from fedfuse.parts.local import Clients
 
 
 class LocalEngineSettings(EngineSettings):

@@ -1,4 +1,4 @@
-"""A worker process and the handle by which the run holds it: parcels with jobs go in, parcels with results come out.
+"""A worker process and the handle by which the run holds it: packages with jobs go in, packages with results come out.
 
 The process is spawned, never forked. The clients' examples and all other tensors it is born with are shared memory, so
 that many workers hold one dataset. It ends when it is told to, and at once when the process that started it is gone.
@@ -25,12 +25,12 @@ from torch import Tensor
 
 from fedfuse.core.errors import FedfuseError
 from fedfuse.engines.jobs import Job
-from fedfuse.engines.parcels import Bytes, Cargo, Parcel, as_bytes, pack, unpack
-from fedfuse.local import Clients
-from fedfuse.runtime.hands import Progress, silence
+from fedfuse.engines.packing import Bytes, Packed, SharedTensors, as_bytes, pack, unpack
+from fedfuse.parts.local import Clients
+from fedfuse.runtime.pool import Progress, silence
 
 COMMON, READY = b"", b"ready"
-"""Notes of parcels that hold no value: what the next jobs have in common, and a worker's first word."""
+"""Notes of packages that hold no value: what the next jobs have in common, and a worker's first word."""
 
 
 class LostError(Exception):
@@ -45,7 +45,7 @@ class Worker:
         self.lasting = lasting
         self._process: SpawnProcess | None = None
         self._pipe: Connection | None = None
-        self._round: Cargo | None = None
+        self._round: SharedTensors | None = None
 
     @property
     def pid(self) -> int | None:
@@ -72,7 +72,7 @@ class Worker:
         finally:
             theirs.close()
 
-    def ask(self, cargo: Cargo, job: Job, timeout: float | None) -> Any:
+    def ask(self, shared: SharedTensors, job: Job, timeout: float | None) -> Any:
         """Let the worker do one job; an error of the job's own is raised here as it was there."""
         assert self._pipe is not None
         late = threading.Event()
@@ -80,10 +80,10 @@ class Worker:
             if self._round is None:
                 _receive(self._pipe)  # its first word
             with _deadline(timeout, self, late):
-                if self._round is not cargo:
-                    _send(self._pipe, Parcel(COMMON, cargo.common()))
-                    self._round = cargo
-                _send(self._pipe, cargo.parcel(job))
+                if self._round is not shared:
+                    _send(self._pipe, Packed(COMMON, shared.common()))
+                    self._round = shared
+                _send(self._pipe, shared.packed(job))
                 reply = unpack(_receive(self._pipe))
         except (EOFError, OSError):
             code = self.end()
@@ -115,16 +115,16 @@ def _serve(clients: Clients, lasting: Sequence[Tensor], pipe: Connection) -> Non
     threading.Thread(target=_end_with_parent, daemon=True).start()
     warm_up()
     common, known = list[Bytes](), as_bytes(lasting)
-    _send(pipe, Parcel(READY, []))
+    _send(pipe, Packed(READY, []))
     while True:
         try:
-            parcel = _receive(pipe)
+            packed = _receive(pipe)
         except (EOFError, OSError):
             return
-        if parcel.note == COMMON:
-            common = list(parcel.tensors)
+        if packed.note == COMMON:
+            common = list(packed.tensors)
         else:
-            _send(pipe, answer(clients, parcel, common, known))
+            _send(pipe, answer(clients, packed, common, known))
 
 
 def warm_up() -> None:
@@ -134,11 +134,11 @@ def warm_up() -> None:
 
 
 def answer(
-    clients: Clients, parcel: Parcel, common: Sequence[Bytes], lasting: Sequence[Bytes], progress: Progress = silence
-) -> Parcel:
+    clients: Clients, packed: Packed, common: Sequence[Bytes], lasting: Sequence[Bytes], progress: Progress = silence
+) -> Packed:
     """The packed result of a packed job, or the error that it ran into."""
     try:
-        return pack(unpack(parcel, common, lasting)(clients, progress))
+        return pack(unpack(packed, common, lasting)(clients, progress))
     except Exception as error:
         return pack(_portable(error))
 
@@ -158,18 +158,18 @@ def _portable(error: Exception) -> Exception:
     return error
 
 
-def _send(pipe: Connection, parcel: Parcel) -> None:
-    pipe.send((parcel.note, [len(tensor) for tensor in parcel.tensors]))
-    for tensor in parcel.tensors:
+def _send(pipe: Connection, packed: Packed) -> None:
+    pipe.send((packed.note, [len(tensor) for tensor in packed.tensors]))
+    for tensor in packed.tensors:
         pipe.send_bytes(tensor.data)
 
 
-def _receive(pipe: Connection) -> Parcel:
+def _receive(pipe: Connection) -> Packed:
     note, sizes = pipe.recv()
     tensors = [np.empty(size, dtype=np.uint8) for size in sizes]
     for tensor in tensors:
         pipe.recv_bytes_into(tensor.data)
-    return Parcel(note, tensors)
+    return Packed(note, tensors)
 
 
 @contextmanager

@@ -14,14 +14,14 @@ from typing import Any
 
 from fedfuse.core.errors import FedfuseError
 from fedfuse.core.messages import Task, Tensors, Update
-from fedfuse.engines.jobs import ATTEMPTS, HiredHands, Job, Training, exhausted
-from fedfuse.engines.parcels import Cargo, tensors_in
+from fedfuse.engines.jobs import ATTEMPTS, Job, Training, WorkerPool, exhausted
+from fedfuse.engines.packing import SharedTensors, tensors_in
 from fedfuse.engines.worker import LostError, Worker
 from fedfuse.federation import Engine
 from fedfuse.federation.events import EventLog
 from fedfuse.federation.state import ClientStates
-from fedfuse.local import Clients
-from fedfuse.runtime.hands import Hands
+from fedfuse.parts.local import Clients
+from fedfuse.runtime.pool import Pool
 
 
 class WorkersEngine(Engine):
@@ -36,15 +36,15 @@ class WorkersEngine(Engine):
         for worker in self.workers:
             self._idle.put(worker)
         self._starting = threading.Lock()
-        self._under_way: Cargo | None = None
+        self._under_way: SharedTensors | None = None
         self._threads: ThreadPoolExecutor | None = None
 
     def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
         for _, reply in self._results([Training(task, states.get(task.client, {})) for task in tasks]):
             yield reply
 
-    def hands(self, number: int) -> Hands:
-        return HiredHands(number, self._results)
+    def pool(self, number: int) -> Pool:
+        return WorkerPool(number, self._results)
 
     def close(self) -> None:
         """End all workers, also in the middle of a round."""
@@ -59,10 +59,10 @@ class WorkersEngine(Engine):
 
     def _results(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
         """Each job's result with its place, as they come."""
-        cargo = self._under_way = Cargo(jobs, self._lasting)
+        shared = self._under_way = SharedTensors(jobs, self._lasting)
         threads = self._threads = ThreadPoolExecutor(len(self.workers))
         try:
-            places = {threads.submit(self._do, cargo, job): place for place, job in enumerate(jobs)}
+            places = {threads.submit(self._do, shared, job): place for place, job in enumerate(jobs)}
             for done in as_completed(places):
                 place = places.pop(done)  # so that nothing holds a result that was handed out
                 result, losses = done.result()
@@ -71,21 +71,21 @@ class WorkersEngine(Engine):
                 yield place, result
             threads.shutdown()
         except BaseException:
-            if self._under_way is cargo:
+            if self._under_way is shared:
                 self.close()
             raise
 
-    def _do(self, cargo: Cargo, job: Job) -> tuple[Any, list[str]]:
+    def _do(self, shared: SharedTensors, job: Job) -> tuple[Any, list[str]]:
         """What came of the job, and how the workers ended that were lost on the way to it."""
         losses: list[str] = []
         while len(losses) < ATTEMPTS:
             worker = self._idle.get()
             try:
                 with self._starting:
-                    if self._under_way is not cargo:
+                    if self._under_way is not shared:
                         raise FedfuseError("the engine was closed")
                     worker.start()
-                return worker.ask(cargo, job, self.timeout), losses
+                return worker.ask(shared, job, self.timeout), losses
             except LostError as lost:
                 losses.append(f"its worker {lost}")
             finally:

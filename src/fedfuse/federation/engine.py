@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.federation.state import ClientStates
-from fedfuse.runtime.hands import OWN, Hands
+from fedfuse.runtime.pool import IN_PROCESS, Pool
 
 
 class Engine(ABC):
@@ -17,9 +17,9 @@ class Engine(ABC):
     def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
         """Let the clients work, and yield each update with the client's new state, in any order."""
 
-    def hands(self, number: int) -> Hands:
+    def pool(self, number: int) -> Pool:
         """Who asks teachers and distils in this round: the process that runs the round."""
-        return OWN
+        return IN_PROCESS
 
     @abstractmethod
     def close(self) -> None:

@@ -8,29 +8,29 @@ import torch
 
 from fedfuse.core.messages import Task, Update
 from fedfuse.core.weights import Layout
-from fedfuse.exchange.base import Shapes
+from fedfuse.parts.protocol.base import Shapes
 
 MOST_EXAMPLES = 10**12
 
 
 @dataclass(frozen=True)
-class Due:
+class ExpectedUpdate:
     """What an answer must bring: weights of a layout, extras of these shapes, and of those about test inputs all or
     none, because a client may have no test inputs."""
 
     layout: Layout
     extras: Shapes
-    exam: Shapes
+    test_outputs: Shapes
 
 
-def fault(update: Update, task: Task, due: Due) -> str | None:
+def reason_to_refuse(update: Update, task: Task, expected: ExpectedUpdate) -> str | None:
     """Why this answer to this task must be refused, or None if it is sound."""
     if (update.round, update.client, update.prototype) != (task.round, task.client, task.prototype):
         return (
             f"answers round {update.round}, client {update.client}, '{update.prototype}' "
             f"instead of round {task.round}, client {task.client}, '{task.prototype}'"
         )
-    if update.weights.layout != due.layout:
+    if update.weights.layout != expected.layout:
         return "names or shapes of its weights differ from the prototype's"
     if update.weights.flat.dtype != torch.float32:
         return f"weights are {update.weights.flat.dtype}, expected torch.float32"
@@ -38,11 +38,12 @@ def fault(update: Update, task: Task, due: Due) -> str | None:
         return "weights are not finite"
     if not 1 <= update.examples <= MOST_EXAMPLES:
         return f"claims {update.examples} examples"
-    for brought, expected in ((update.extras, [due.extras]), (update.exam, [due.exam, {}])):
+    parts = ((update.extras, [expected.extras]), (update.test_outputs, [expected.test_outputs, {}]))
+    for brought, allowed in parts:
         shapes = {name: tuple(tensor.shape) for name, tensor in brought.items()}
-        if shapes not in expected:
-            return f"brings extras {shapes}, expected {dict(expected[0])}"
-    for name, tensor in (*update.extras.items(), *update.exam.items()):
+        if shapes not in allowed:
+            return f"brings extras {shapes}, expected {dict(allowed[0])}"
+    for name, tensor in (*update.extras.items(), *update.test_outputs.items()):
         if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
             return f"extra '{name}' is not finite"
     return None

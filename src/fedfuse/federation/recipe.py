@@ -7,13 +7,13 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from fedfuse.core.part import Settings
-from fedfuse.exchange import AnyExchange, FullWeights
-from fedfuse.fusion import AnyFuse, NoFusion
-from fedfuse.local import AnyObjective, Plain
-from fedfuse.merge import AnyMerge, Mean
-from fedfuse.runtime.part import MethodPart
-from fedfuse.screen import AnyScreen
-from fedfuse.start import AnyStart, Fresh
+from fedfuse.parts.base import MethodPart
+from fedfuse.parts.fuse import AnyFuse, NoFusion
+from fedfuse.parts.local import AnyObjective, Plain
+from fedfuse.parts.merge import AnyMerge, Mean
+from fedfuse.parts.protocol import AnyExchange, FullWeights
+from fedfuse.parts.screen import AnyScreen
+from fedfuse.parts.start import AnyStart, Fresh
 
 
 class Recipe(Settings):

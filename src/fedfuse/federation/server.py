@@ -12,26 +12,29 @@ from statistics import fmean
 import torch
 from torch import Tensor
 
-from fedfuse.core.messages import EXAM, Task, Tensors, Update
+from fedfuse.core.messages import TEST_OUTPUTS, Task, Tensors, Update
 from fedfuse.core.plain_json import finite
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import NOTHING, Weights
+from fedfuse.federation.client_scores import NONE, by_prototype, updated
 from fedfuse.federation.engine import Engine
 from fedfuse.federation.events import EventLog
-from fedfuse.federation.examiner import Examiner
-from fedfuse.federation.exams import NONE, by_prototype, updated
-from fedfuse.federation.inspection import Due, fault
+from fedfuse.federation.inspection import ExpectedUpdate, reason_to_refuse
+from fedfuse.federation.measures import RoundEvaluation
 from fedfuse.federation.recipe import Recipe
 from fedfuse.federation.sampling import clients_per_round, prototype_of, sample
 from fedfuse.federation.settings import EvaluationSettings, FederationSettings
 from fedfuse.federation.state import ClientStates, RoundRecord, ServerState, Snapshot
-from fedfuse.fusion import Fused
-from fedfuse.merge import settle
+from fedfuse.parts.context import ServerView
+from fedfuse.parts.fuse import Fused
+from fedfuse.parts.merge import settle
+from fedfuse.parts.screen import Screened
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.evaluate import Evaluator, Score
 from fedfuse.runtime.source import Source
-from fedfuse.runtime.view import ServerView
-from fedfuse.screen import Screened
+
+VISITS, CLIENT_SCORES = "visits", "client_scores"
+"""What the server itself remembers."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ class _Round:
         self.number = before.server.round + 1
         self.key = federation.key.child("round", self.number)
         self.memory = dict(before.server.memory)
-        self.examiner = Examiner(
+        self.measures = RoundEvaluation(
             self.number, federation.recipe, federation.settings, federation.evaluation, federation.bank, federation.test
         )
         self.bytes_up = 0
@@ -113,12 +116,13 @@ class _Round:
         fused = self.fuse(fusing, merged, screened.teachers)
         weights = {**self.before.server.weights, **fused.weights}
         if updates:
-            self.remember("exchange", self.recipe.exchange.debrief(heard, updates))
-        self.remember("local", self.recipe.local.debrief(self.view("local"), screened.counted, weights))
-        scores = self.examiner.clients(updates)
-        exams = updated(self.own_memory("exams", NONE), scores, self.federation.clients)
-        self.remember("server", {"visits": self.visits_after(updates), **({"exams": exams} if len(exams) else {})})
-        record = self.record(tasks, _Outcome(updates, screened, merged, fusing, fused, weights, scores, exams))
+            self.remember("exchange", self.recipe.exchange.after_round(heard, updates))
+        self.remember("local", self.recipe.local.after_round(self.view("local"), screened.counted, weights))
+        scores = self.measures.clients(updates)
+        everybody = updated(self.own_memory(CLIENT_SCORES, NONE), scores, self.federation.clients)
+        own = {VISITS: self.visits_after(updates), **({CLIENT_SCORES: everybody} if len(everybody) else {})}
+        self.remember("server", own)
+        record = self.record(tasks, _Outcome(updates, screened, merged, fusing, fused, weights, scores, everybody))
         server = ServerState(self.number, weights, self.memory, (*self.before.server.history, record))
         self.federation.log.emit("round_finished", **record.to_json())
         return Snapshot(server, states)
@@ -138,11 +142,11 @@ class _Round:
             validation=federation.validation,
             source=federation.source,
             progress=federation.log.tick,
-            hands=federation.engine.hands(self.number),
+            pool=federation.engine.pool(self.number),
         )
 
     @cached_property
-    def wire(self) -> ServerView:
+    def exchange_view(self) -> ServerView:
         """What the exchange sees, from the first task to the last update."""
         return self.view("exchange")
 
@@ -153,25 +157,25 @@ class _Round:
 
     def tasks(self) -> list[Task]:
         federation = self.federation
-        exchange, view, prototypes = self.recipe.exchange, self.wire, federation.prototype_of()
+        exchange, view, prototypes = self.recipe.exchange, self.exchange_view, federation.prototype_of()
         cohort = exchange.cohort(self.number, federation.bank)
         drawn = federation.chosen(federation.key.child("round", cohort, "sample"))
         prototype_of = exchange.invited(view, {client: prototypes[client] for client in drawn})
         chosen = list(prototype_of)
         federation.log.emit("round_started", round=self.number, clients=chosen)
-        parts = [exchange.brief(view, prototype_of), self.recipe.local.brief(self.view("local"), prototype_of)]
+        parts = [exchange.broadcast(view, prototype_of), self.recipe.local.broadcast(self.view("local"), prototype_of)]
         for prototype in federation.bank.prototypes:
             own = [client for client, name in prototype_of.items() if name == prototype]
-            parts.append(self.recipe.merge.brief(self.view(f"merge/{prototype}"), prototype, own))
+            parts.append(self.recipe.merge.broadcast(self.view(f"merge/{prototype}"), prototype, own))
         extras = {c: {name: t for part in parts for name, t in part.get(c, {}).items()} for c in chosen}
         return [self.task(client, prototype, extras[client]) for client, prototype in prototype_of.items()]
 
     def task(self, client: int, prototype: str, extras: Tensors) -> Task:
         """One client's task; without weights for a client that goes on with its own."""
-        exchange, view, weights = self.recipe.exchange, self.wire, NOTHING
+        exchange, view, weights = self.recipe.exchange, self.exchange_view, NOTHING
         if exchange.sends_weights(view, client):
             weights = self.recipe.merge.offer(self.view(f"merge/{prototype}"), prototype, client)
-        asks = exchange.asks(view, client) + self.examiner.asks
+        asks = exchange.asks(view, client) + self.measures.asks
         return Task(self.number, client, prototype, weights, extras, asks)
 
     def own_memory(self, name: str, otherwise: Tensor) -> Tensor:
@@ -180,7 +184,7 @@ class _Round:
 
     def visits(self) -> Tensor:
         """How often each client had been heard before this round."""
-        return self.own_memory("visits", torch.zeros(self.federation.clients, dtype=torch.long))
+        return self.own_memory(VISITS, torch.zeros(self.federation.clients, dtype=torch.long))
 
     def visits_after(self, updates: Sequence[Update]) -> Tensor:
         heard = self.visits().clone()
@@ -195,13 +199,13 @@ class _Round:
         log.tick("clients", 0, len(tasks))
         for update, state in self.federation.engine.train(tasks, self.before.clients):
             task = open_tasks.pop(update.client, None)
-            reason = self.fault(update, task) if task else "answers a task that is not open"
+            reason = self.reason_to_refuse(update, task) if task else "answers a task that is not open"
             size = 0 if self.recipe.exchange.pools_data else update.nbytes
             self.bytes_up += size  # whatever becomes of it, it has travelled
             if reason:
                 log.emit("update_refused", round=self.number, client=update.client, reason=reason, bytes_up=size)
             else:
-                accepted[update.client] = self.recipe.exchange.open(self.wire, update)
+                accepted[update.client] = self.recipe.exchange.open(self.exchange_view, update)
                 states[update.client] = state
                 log.emit(
                     "client_finished", round=self.number, client=update.client, prototype=update.prototype,
@@ -211,11 +215,12 @@ class _Round:
         kept = {client: state for client, state in states.items() if state}
         return [accepted[client] for client in sorted(accepted)], kept
 
-    def fault(self, update: Update, task: Task) -> str | None:
-        bank, exchange, view = self.federation.bank, self.recipe.exchange, self.wire
-        extras = {**exchange.reply(view, task), **self.recipe.local.reply(bank, task.prototype)}
-        exam = exchange.exam(len(self.federation.test), bank.classes) if EXAM in task.asks else {}
-        return fault(update, task, Due(exchange.due(view, task), extras, exam))
+    def reason_to_refuse(self, update: Update, task: Task) -> str | None:
+        bank, exchange, view = self.federation.bank, self.recipe.exchange, self.exchange_view
+        extras = {**exchange.update_spec(view, task), **self.recipe.local.update_spec(bank, task.prototype)}
+        asked = TEST_OUTPUTS in task.asks
+        tested = exchange.test_outputs(len(self.federation.test), bank.classes) if asked else {}
+        return reason_to_refuse(update, task, ExpectedUpdate(exchange.weights_spec(view, task), extras, tested))
 
     def screen(self, updates: Sequence[Update]) -> Screened:
         screened = Screened(updates, updates)
@@ -249,7 +254,7 @@ class _Round:
 
     def heard(self, teachers: Sequence[Update]) -> ServerView:
         """What the exchange sees, with what the teachers said and how much they count."""
-        exchange, view = self.recipe.exchange, self.wire
+        exchange, view = self.recipe.exchange, self.exchange_view
         if not teachers:
             return view
         return replace(view, answers=exchange.combine(view, teachers), shares=exchange.shares(view, teachers))
@@ -281,10 +286,10 @@ class _Round:
         return weights
 
     def record(self, tasks: Sequence[Task], outcome: _Outcome) -> RoundRecord:
-        examiner, updates, merged = self.examiner, outcome.updates, outcome.merged
+        measures, updates, merged = self.measures, outcome.updates, outcome.merged
         losses = [update.metrics["loss"] for update in updates if "loss" in update.metrics]
-        own = by_prototype(outcome.exams, self.federation.prototype_of())
-        if examiner.is_due:
+        own = by_prototype(outcome.client_scores, self.federation.prototype_of())
+        if measures.is_due:
             self.federation.log.tick("evaluate", 0, 1)
         return RoundRecord(
             round=self.number,
@@ -294,10 +299,10 @@ class _Round:
             bytes_up=self.bytes_up,
             bytes_down=0 if self.recipe.exchange.pools_data else sum(task.nbytes for task in tasks),
             training_loss=finite(fmean(losses)) if losses else None,
-            ensemble_accuracy=examiner.ensemble(outcome.view, merged, outcome.screened.teachers),
+            ensemble_accuracy=measures.ensemble(outcome.view, merged, outcome.screened.teachers),
             client_accuracy={client: score.accuracy for client, score in outcome.scores.items()},
             prototypes={
-                p: examiner.prototype(p, merged.get(p), weights, own.get(p, NONE), outcome.fused.report.get(p, {}))
+                p: measures.prototype(p, merged.get(p), weights, own.get(p, NONE), outcome.fused.report.get(p, {}))
                 for p, weights in outcome.weights.items()
             },
             seconds=round(time.perf_counter() - self.started, 3),
@@ -315,4 +320,4 @@ class _Outcome:
     fused: Fused
     weights: Mapping[str, Weights]
     scores: Mapping[int, Score]
-    exams: Tensor
+    client_scores: Tensor

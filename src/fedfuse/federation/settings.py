@@ -7,7 +7,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from fedfuse.core.part import Settings
-from fedfuse.merge import BatchNormPolicy
+from fedfuse.parts.merge import BatchNormPolicy
 
 
 class FederationSettings(Settings):

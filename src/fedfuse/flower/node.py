@@ -51,7 +51,7 @@ class _Node:
     def describe(self, message: Message, context: Context) -> Message:
         config, client = settings_of(self.experiment, context.run_config), _client(context.node_config)
         clients = clients_of(config, client, self.load_data(context.node_config))
-        about: dict[str, Any] = {CLIENT: client, EXAMPLES: len(clients.holdings[client])}
+        about: dict[str, Any] = {CLIENT: client, EXAMPLES: len(clients.datasets[client])}
         prototype = context.node_config.get("prototype")
         if prototype is not None:
             if prototype not in config.models:

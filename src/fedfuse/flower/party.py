@@ -12,14 +12,14 @@ import numpy as np
 import torch
 import yaml
 
-from fedfuse.assembly import build
-from fedfuse.config import ExperimentConfig
 from fedfuse.core.errors import ConfigError, DataError
 from fedfuse.data import Examples
 from fedfuse.engines import LocalEngineSettings
-from fedfuse.experiment import Experiment
+from fedfuse.experiment.assembly import build
+from fedfuse.experiment.config import ExperimentConfig
+from fedfuse.experiment.run import Experiment
 from fedfuse.federation.events import EventLog
-from fedfuse.local import Clients
+from fedfuse.parts.local import Clients
 
 NodeConfig = Mapping[str, Any]
 LoadData = Callable[[NodeConfig], tuple[Any, Any] | None]
@@ -35,9 +35,9 @@ def clients_of(config: ExperimentConfig, client: int, own: tuple[Any, Any] | Non
     """Clients of whom this one can be played, with the party's own examples if it has some."""
     clients = _everybody(config.to_yaml())
     if own is not None:
-        return replace(clients, holdings={client: own_examples(*own, clients.holdings[0], clients.bank.classes)})
-    if client not in clients.holdings:
-        raise ConfigError(f"this node is client {client}, but the experiment's data has {len(clients.holdings)} shares")
+        return replace(clients, datasets={client: own_examples(*own, clients.datasets[0], clients.bank.classes)})
+    if client not in clients.datasets:
+        raise ConfigError(f"this node is client {client}, but the experiment's data has {len(clients.datasets)} shares")
     return clients
 
 

@@ -10,7 +10,7 @@ from string import Template
 
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.files import write_text
-from fedfuse.experiment import Experiment, read_raw
+from fedfuse.experiment.run import Experiment, read_raw
 
 IN_PACKAGE = ("__init__.py", "client_app.py", "server_app.py")
 FILLED_IN = ("pyproject.toml", "README.md")

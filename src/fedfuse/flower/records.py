@@ -1,10 +1,10 @@
 """Task and Update as Flower records, and back: named arrays and plain values, never pickle.
 
-    record     of a task                                        of an update
-    arrays     weights, a named array each                      the same
-    extras     what the method sends beside weights             the same
-    exam                                                        what the client says about the test inputs
-    config     server-round, client, prototype, names, ...      the same
+    record        of a task                                     of an update
+    arrays        weights, a named array each                   the same
+    extras        what the method sends beside weights          the same
+    test-outputs                                                what the client says about the test inputs
+    config        server-round, client, prototype, names, ...   the same
     metrics                                                     num-examples, loss, ...
 
 ``arrays``, ``config`` with ``server-round`` and ``metrics`` with ``num-examples`` are the habit of Flower's own
@@ -28,7 +28,7 @@ from fedfuse.core.errors import DataError
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.core.weights import Layout, Weights
 
-ARRAYS, EXTRAS, EXAM, CONFIG, METRICS = "arrays", "extras", "exam", "config", "metrics"
+ARRAYS, EXTRAS, TEST_OUTPUTS, CONFIG, METRICS = "arrays", "extras", "test-outputs", "config", "metrics"
 ROUND, CLIENT, PROTOTYPE, EXAMPLES = "server-round", "client", "prototype", "num-examples"
 BFLOAT16 = "bfloat16-"
 
@@ -89,7 +89,7 @@ def report_to_records(report: Report) -> RecordDict:
         PROTOTYPE: update.prototype,
         "keeps-state": report.keeps_state,
     }
-    content = _pack(config, update.weights, {EXTRAS: update.extras, EXAM: update.exam})
+    content = _pack(config, update.weights, {EXTRAS: update.extras, TEST_OUTPUTS: update.test_outputs})
     content[METRICS] = MetricRecord({**update.metrics, EXAMPLES: update.examples})
     return content
 
@@ -109,7 +109,7 @@ def report_from_records(content: RecordDict, task: Task) -> Report:
             examples=int(metrics[EXAMPLES]),
             extras=_tensors(content, EXTRAS),
             metrics={n: v for n, v in metrics.items() if n != EXAMPLES and isinstance(v, int | float)},
-            exam=_tensors(content, EXAM),
+            test_outputs=_tensors(content, TEST_OUTPUTS),
         )
         return Report(update, bool(config.get("keeps-state", False)))
 

@@ -18,10 +18,10 @@ from typing import Any
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
-from fedfuse.config import ExperimentConfig, read_yaml, validate
 from fedfuse.core.errors import ConfigError
 from fedfuse.engines import FlowerEngineSettings
-from fedfuse.experiment import Experiment, RunResult
+from fedfuse.experiment.config import ExperimentConfig, read_yaml, validate
+from fedfuse.experiment.run import Experiment, RunResult
 from fedfuse.federation.folder import RunFolder
 from fedfuse.federation.sampling import prototype_of
 from fedfuse.flower.engine import FlowerEngine

@@ -22,13 +22,13 @@ from fedfuse.core.errors import DataError
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.data import Normalisation, Transform
-from fedfuse.fusion import Distiller
-from fedfuse.fusion.distiller import School
-from fedfuse.fusion.lessons import lessons_from
 from fedfuse.models import Classifier
+from fedfuse.parts.fuse import Distiller
+from fedfuse.parts.fuse.batches import batches_from
+from fedfuse.parts.fuse.distiller import DistillContext
 from fedfuse.runtime.compute import Compute
 from fedfuse.runtime.evaluate import evaluation_mode
-from fedfuse.runtime.hands import silence
+from fedfuse.runtime.pool import silence
 from fedfuse.runtime.source import PREDICTION_BATCH, Source
 
 logger = logging.getLogger("flwr")
@@ -72,9 +72,9 @@ class FedDF(FedAvg):  # type: ignore[misc]  # Flower's types are not read
         network = self.source.compute.place(self.model())
         answers = self._ensemble(network, teachers)
         network.load_state_dict(average.to_torch_state_dict())
-        lessons = lessons_from(self.source, answers, self.distiller.plan(self.source, key))
-        school = School(self.source, None, key, silence)
-        self.distiller.distil(cast(Classifier, network), lessons, school)
+        batches = batches_from(self.source, answers, self.distiller.plan(self.source, key))
+        context = DistillContext(self.source, None, key, silence)
+        self.distiller.distil(cast(Classifier, network), batches, context)
         if not Weights.of(network).is_finite():
             logger.warning("fedfuse: the student diverged; the average is kept")
             return average

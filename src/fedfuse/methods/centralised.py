@@ -3,10 +3,10 @@
 A round is as many passes over the union as a client makes over its own examples (``training.epochs``).
 """
 
-from fedfuse.exchange import Pooled
 from fedfuse.federation import Recipe
-from fedfuse.local import Plain
 from fedfuse.methods.base import Method
+from fedfuse.parts.local import Plain
+from fedfuse.parts.protocol import Pooled
 
 CENTRALISED = Method(
     name="centralised",

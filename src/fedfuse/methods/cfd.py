@@ -10,11 +10,11 @@ Q_b is written out in exchange/soft_labels.py; with one bit it is the most proba
 rounds is not part of it here.
 """
 
-from fedfuse.exchange import Digest, Predictions, Uniform
 from fedfuse.federation import Recipe
-from fedfuse.fusion import Distiller, PredictionDistillation
-from fedfuse.local import Plain
 from fedfuse.methods.base import Method
+from fedfuse.parts.fuse import Distiller, PredictionDistillation
+from fedfuse.parts.local import Plain
+from fedfuse.parts.protocol import ClientDistillation, Predictions, Uniform
 
 CFD = Method(
     name="cfd",
@@ -26,7 +26,10 @@ CFD = Method(
     client_keeps="a copy of the student that it distilled itself",
     recipe=Recipe(
         exchange=Predictions(
-            weighting=Uniform(), bits_up=1, bits_down=8, digest=Digest(of="student", epochs=5, keep="digested")
+            weighting=Uniform(),
+            bits_up=1,
+            bits_down=8,
+            digest=ClientDistillation(of="student", epochs=5, keep="digested"),
         ),
         local=Plain(),
         fuse=PredictionDistillation(

@@ -9,10 +9,10 @@ Knowledge Transfer, 2019.
 The first round, without a consensus, is the paper's initialisation phase. The server has no model.
 """
 
-from fedfuse.exchange import ByAgreement, Digest, Predictions
 from fedfuse.federation import Recipe
-from fedfuse.local import Plain
 from fedfuse.methods.base import Method
+from fedfuse.parts.local import Plain
+from fedfuse.parts.protocol import ByAgreement, ClientDistillation, Predictions
 
 CRONUS = Method(
     name="cronus",
@@ -23,7 +23,7 @@ CRONUS = Method(
     server_keeps="public inputs, the last consensus",
     client_keeps="its model",
     recipe=Recipe(
-        exchange=Predictions(weighting=ByAgreement(), digest=Digest(when="along", batch_size=64)),
+        exchange=Predictions(weighting=ByAgreement(), digest=ClientDistillation(when="along", batch_size=64)),
         local=Plain(),
     ),
 )

@@ -7,11 +7,11 @@ Itahara, Nishio, Koda, Morikura and Yamamoto, Distillation-Based Semi-Supervised
 p_k are probabilities; with ``exchange.output: logits`` the mean is of logits, as in the released code of CFD ("FDer").
 """
 
-from fedfuse.exchange import Digest, Predictions, Uniform
 from fedfuse.federation import Recipe
-from fedfuse.fusion import Distiller, PredictionDistillation
-from fedfuse.local import Plain
 from fedfuse.methods.base import Method
+from fedfuse.parts.fuse import Distiller, PredictionDistillation
+from fedfuse.parts.local import Plain
+from fedfuse.parts.protocol import ClientDistillation, Predictions, Uniform
 
 DS_FL = Method(
     name="ds-fl",
@@ -22,7 +22,7 @@ DS_FL = Method(
     server_keeps="student, public inputs, the last consensus",
     client_keeps="its model",
     recipe=Recipe(
-        exchange=Predictions(weighting=Uniform(), temperature=0.1, digest=Digest(loss="kl")),
+        exchange=Predictions(weighting=Uniform(), temperature=0.1, digest=ClientDistillation(loss="kl")),
         local=Plain(),
         fuse=PredictionDistillation(start="previous", distiller=Distiller(epochs=1, schedule="constant", keep="last")),
     ),

@@ -8,10 +8,10 @@ Jeong, Oh, Kim, Park, Bennis and Kim, Communication-Efficient On-Device Machine 
 It is FedDistill+ without the exchange of models, and with the means as printed: of one round's logits, and true means.
 """
 
-from fedfuse.exchange import NoExchange
 from fedfuse.federation import Recipe
-from fedfuse.local import LabelLogits
 from fedfuse.methods.base import Method
+from fedfuse.parts.local import LabelLogits
+from fedfuse.parts.protocol import NoExchange
 
 FD = Method(
     name="fd",

@@ -9,14 +9,14 @@ Sattler, Korjakow, Rischke and Samek, FedAUX: Leveraging Unlabeled Auxiliary Dat
 The scores are written out in exchange/weighting/certainty.py; ``exchange.weighting.epsilon`` makes them private.
 """
 
-from fedfuse.exchange import ByCertainty, ScoredWeights
 from fedfuse.federation import Recipe
-from fedfuse.fusion import Distiller, EnsembleDistillation
-from fedfuse.local import Plain
-from fedfuse.merge import Mean
 from fedfuse.methods.base import Method
+from fedfuse.parts.fuse import Distiller, EnsembleDistillation
+from fedfuse.parts.local import Plain
+from fedfuse.parts.merge import Mean
+from fedfuse.parts.protocol import ByCertainty, ScoredWeights
+from fedfuse.parts.start import Contrast
 from fedfuse.runtime.optimizers import Adam
-from fedfuse.start import Contrast
 
 FEDAUX = Method(
     name="fedaux",

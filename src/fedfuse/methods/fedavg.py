@@ -6,9 +6,9 @@ McMahan et al., Communication-Efficient Learning of Deep Networks from Decentral
 """
 
 from fedfuse.federation import Recipe
-from fedfuse.local import Plain
-from fedfuse.merge import Mean
 from fedfuse.methods.base import Method
+from fedfuse.parts.local import Plain
+from fedfuse.parts.merge import Mean
 
 FEDAVG = Method(
     name="fedavg",

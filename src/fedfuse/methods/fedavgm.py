@@ -9,9 +9,9 @@ with FedBE's constants: v <- .9 v + .1 (x_{t-1} - avg) after two rounds that onl
 """
 
 from fedfuse.federation import Recipe
-from fedfuse.local import Plain
-from fedfuse.merge import Momentum
 from fedfuse.methods.base import Method
+from fedfuse.parts.local import Plain
+from fedfuse.parts.merge import Momentum
 
 FEDAVGM = Method(
     name="fedavgm",

@@ -14,10 +14,10 @@ differs: samples of update directions, SWA at a constant rate from step 500, wei
 """
 
 from fedfuse.federation import Recipe
-from fedfuse.fusion import AverageMember, ClientMembers, Distiller, EnsembleDistillation, GaussianMembers, Swa
-from fedfuse.local import Plain
-from fedfuse.merge import Mean
 from fedfuse.methods.base import Method
+from fedfuse.parts.fuse import AverageTeacher, ClientTeachers, Distiller, EnsembleDistillation, GaussianTeachers, Swa
+from fedfuse.parts.local import Plain
+from fedfuse.parts.merge import Mean
 from fedfuse.runtime.optimizers import Sgd
 
 FEDBE = Method(
@@ -31,7 +31,7 @@ FEDBE = Method(
         local=Plain(),
         merge=Mean(),
         fuse=EnsembleDistillation(
-            teachers=(AverageMember(), ClientMembers(), GaussianMembers(number=10)),
+            teachers=(AverageTeacher(), ClientTeachers(), GaussianTeachers(number=10)),
             target="mean_probabilities",
             sharpening=2.0,
             views="student",
@@ -57,7 +57,7 @@ FEDBE_AS_CODED = Method(
         local=Plain(),
         merge=Mean(),
         fuse=EnsembleDistillation(
-            teachers=(AverageMember(), ClientMembers(), GaussianMembers(number=10, form="as_coded")),
+            teachers=(AverageTeacher(), ClientTeachers(), GaussianTeachers(number=10, form="as_coded")),
             target="mean_probabilities",
             sharpening=2.0,
             views="student",

@@ -12,10 +12,10 @@ Its patience of 1000 is the paper's and the README's; the code's own default is 
 """
 
 from fedfuse.federation import Recipe
-from fedfuse.fusion import Distiller, EnsembleDistillation
-from fedfuse.local import Plain
-from fedfuse.merge import Mean
 from fedfuse.methods.base import Method
+from fedfuse.parts.fuse import Distiller, EnsembleDistillation
+from fedfuse.parts.local import Plain
+from fedfuse.parts.merge import Mean
 
 FEDDF = Method(
     name="feddf",

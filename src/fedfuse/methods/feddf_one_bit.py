@@ -5,12 +5,12 @@ Lin, Kong, Stich and Jaggi, Ensemble Distillation for Robust Model Fusion in Fed
     every step:  w <- w + e;  q = Q(w);  e <- w - q;  w <- q          fusion as FedDF
 """
 
-from fedfuse.exchange import OneBitUpload
 from fedfuse.federation import Recipe
-from fedfuse.fusion import EnsembleDistillation
-from fedfuse.local import OneBit
-from fedfuse.merge import Mean
 from fedfuse.methods.base import Method
+from fedfuse.parts.fuse import EnsembleDistillation
+from fedfuse.parts.local import OneBit
+from fedfuse.parts.merge import Mean
+from fedfuse.parts.protocol import OneBitUpload
 
 FEDDF_ONE_BIT = Method(
     name="feddf-one-bit",

@@ -12,9 +12,9 @@ participants, the receiver among them.
 """
 
 from fedfuse.federation import Recipe
-from fedfuse.local import LabelLogits
-from fedfuse.merge import Mean
 from fedfuse.methods.base import Method
+from fedfuse.parts.local import LabelLogits
+from fedfuse.parts.merge import Mean
 
 FEDDISTILL_PLUS = Method(
     name="feddistill-plus",

@@ -9,11 +9,11 @@ The student's raw logits are regressed onto probabilities, as in the thesis's co
 losses. Use it with federation.rounds: 1.
 """
 
-from fedfuse.exchange import ByExamples, ByLabels, ByReconstruction, Predictions
 from fedfuse.federation import Recipe
-from fedfuse.fusion import Distiller, PredictionDistillation
-from fedfuse.local import Plain
 from fedfuse.methods.base import Method
+from fedfuse.parts.fuse import Distiller, PredictionDistillation
+from fedfuse.parts.local import Plain
+from fedfuse.parts.protocol import ByExamples, ByLabels, ByReconstruction, Predictions
 from fedfuse.runtime.optimizers import Adam
 
 CITATION = "Eriksson, thesis, Chalmers"

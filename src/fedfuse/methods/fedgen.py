@@ -10,9 +10,9 @@ Zhu, Hong and Zhou, Data-Free Knowledge Distillation for Heterogeneous Federated
 """
 
 from fedfuse.federation import Recipe
-from fedfuse.local import Generative, GeneratorSettings
-from fedfuse.merge import Mean
 from fedfuse.methods.base import Method
+from fedfuse.parts.local import Generative, GeneratorSettings
+from fedfuse.parts.merge import Mean
 
 FEDGEN = Method(
     name="fedgen",

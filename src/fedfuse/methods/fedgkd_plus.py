@@ -6,9 +6,9 @@ Yao et al., Local-Global Knowledge Distillation in Heterogeneous Federated Learn
 """
 
 from fedfuse.federation import Recipe
-from fedfuse.local import GlobalDistillation
-from fedfuse.merge import Mean
 from fedfuse.methods.base import Method
+from fedfuse.parts.local import GlobalDistillation
+from fedfuse.parts.merge import Mean
 
 FEDGKD_PLUS = Method(
     name="fedgkd-plus",

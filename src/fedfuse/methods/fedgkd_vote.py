@@ -7,9 +7,9 @@ Yao et al., Local-Global Knowledge Distillation in Heterogeneous Federated Learn
 """
 
 from fedfuse.federation import Recipe
-from fedfuse.local import VotingDistillation
-from fedfuse.merge import Mean
 from fedfuse.methods.base import Method
+from fedfuse.parts.local import VotingDistillation
+from fedfuse.parts.merge import Mean
 
 FEDGKD_VOTE = Method(
     name="fedgkd-vote",

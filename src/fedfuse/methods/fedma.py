@@ -11,11 +11,11 @@ matching is written out in merge/matching.py, what travels in exchange/layers.py
 are refused. The constants are those of the released code.
 """
 
-from fedfuse.exchange import LayerByLayer
 from fedfuse.federation import Recipe
-from fedfuse.local import Plain
-from fedfuse.merge import Matched
 from fedfuse.methods.base import Method
+from fedfuse.parts.local import Plain
+from fedfuse.parts.merge import Matched
+from fedfuse.parts.protocol import LayerByLayer
 
 FEDMA = Method(
     name="fedma",

@@ -11,11 +11,11 @@ The first round has no consensus yet, so that its training is FedMD's transfer t
 private labels are the same; the paper also allows public classes of their own.
 """
 
-from fedfuse.exchange import Digest, Predictions, Uniform
 from fedfuse.federation import Recipe
-from fedfuse.local import Plain
 from fedfuse.methods.base import Method
-from fedfuse.start import Labelled
+from fedfuse.parts.local import Plain
+from fedfuse.parts.protocol import ClientDistillation, Predictions, Uniform
+from fedfuse.parts.start import Labelled
 
 FEDMD = Method(
     name="fedmd",
@@ -27,7 +27,9 @@ FEDMD = Method(
     client_keeps="its model",
     recipe=Recipe(
         start=Labelled(),
-        exchange=Predictions(output="logits", weighting=Uniform(), digest=Digest(loss="mae", epochs=1, batch_size=256)),
+        exchange=Predictions(
+            output="logits", weighting=Uniform(), digest=ClientDistillation(loss="mae", epochs=1, batch_size=256)
+        ),
         local=Plain(),
     ),
 )

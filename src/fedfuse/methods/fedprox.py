@@ -6,9 +6,9 @@ Li et al., Federated Optimization in Heterogeneous Networks, MLSys 2020.
 """
 
 from fedfuse.federation import Recipe
-from fedfuse.local import Proximal
-from fedfuse.merge import Mean
 from fedfuse.methods.base import Method
+from fedfuse.parts.local import Proximal
+from fedfuse.parts.merge import Mean
 
 FEDPROX = Method(
     name="fedprox",

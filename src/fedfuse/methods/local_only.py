@@ -1,9 +1,9 @@
 """Local only: every client learns alone. The bound below which a federation is not worth its trouble."""
 
-from fedfuse.exchange import NoExchange
 from fedfuse.federation import Recipe
-from fedfuse.local import Plain
 from fedfuse.methods.base import Method
+from fedfuse.parts.local import Plain
+from fedfuse.parts.protocol import NoExchange
 
 LOCAL_ONLY = Method(
     name="local-only",

@@ -7,9 +7,9 @@ Li, He and Song, Model-Contrastive Federated Learning, CVPR 2021.
 """
 
 from fedfuse.federation import Recipe
-from fedfuse.local import Contrastive
-from fedfuse.merge import Mean
 from fedfuse.methods.base import Method
+from fedfuse.parts.local import Contrastive
+from fedfuse.parts.merge import Mean
 
 MOON = Method(
     name="moon",

@@ -8,10 +8,10 @@ Use it with federation.rounds: 1 and many local epochs (the paper: 200). Its res
 """
 
 from fedfuse.federation import Recipe
-from fedfuse.fusion import EnsembleOnly
-from fedfuse.local import Plain
-from fedfuse.merge import Mean
 from fedfuse.methods.base import Method
+from fedfuse.parts.fuse import EnsembleOnly
+from fedfuse.parts.local import Plain
+from fedfuse.parts.merge import Mean
 
 ONE_ENSEMBLE = Method(
     name="1-ensemble",

@@ -7,9 +7,9 @@ Karimireddy et al., SCAFFOLD: Stochastic Controlled Averaging for Federated Lear
 """
 
 from fedfuse.federation import Recipe
-from fedfuse.local import ControlVariates
-from fedfuse.merge import Mean
 from fedfuse.methods.base import Method
+from fedfuse.parts.local import ControlVariates
+from fedfuse.parts.merge import Mean
 
 SCAFFOLD = Method(
     name="scaffold",

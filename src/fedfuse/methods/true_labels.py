@@ -4,10 +4,10 @@ The last row of FedBE's Table 2 (Chen and Chao, 2021): what distillation could g
 """
 
 from fedfuse.federation import Recipe
-from fedfuse.fusion import Distiller, TrueLabels
-from fedfuse.local import Plain
-from fedfuse.merge import Mean
 from fedfuse.methods.base import Method
+from fedfuse.parts.fuse import Distiller, TrueLabels
+from fedfuse.parts.local import Plain
+from fedfuse.parts.merge import Mean
 
 TRUE_LABELS = Method(
     name="true-labels",

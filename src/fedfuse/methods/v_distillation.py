@@ -6,10 +6,10 @@ Chen and Chao, FedBE: Making Bayesian Model Ensemble Applicable to Federated Lea
 """
 
 from fedfuse.federation import Recipe
-from fedfuse.fusion import Distiller, EnsembleDistillation
-from fedfuse.local import Plain
-from fedfuse.merge import Mean
 from fedfuse.methods.base import Method
+from fedfuse.parts.fuse import Distiller, EnsembleDistillation
+from fedfuse.parts.local import Plain
+from fedfuse.parts.merge import Mean
 from fedfuse.runtime.optimizers import Sgd
 
 V_DISTILLATION = Method(

@@ -13,16 +13,16 @@ from fedfuse.report.panels import panels
 from fedfuse.report.style import COLOURS, INK, SMALL_SIZE, TEXT_SIZE, clean, save
 
 BINS = np.linspace(0, 1, 21).tolist()
-Answers = tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]
+CombinedPredictions = tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]
 """The largest probability of every prediction, and whether it was right."""
 
 
-def draw_confidence(path: Path, models: Mapping[str, Answers]) -> None:
+def draw_confidence(path: Path, models: Mapping[str, CombinedPredictions]) -> None:
     """Write one histogram per kind of model."""
     save(confidence_figure(models), path)
 
 
-def confidence_figure(models: Mapping[str, Answers]) -> Figure:
+def confidence_figure(models: Mapping[str, CombinedPredictions]) -> Figure:
     """The picture of :func:`draw_confidence`."""
     figure, squares = panels(models, side=3.4)
     for axes, (sureness, right) in squares:

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.randomness import Key
-from fedfuse.generators import Generator
+from fedfuse.parts.sources.generators import Generator
 from fedfuse.report.style import INK, SMALL_SIZE, new_figure, save
 
 CELL = 0.5  # inches per sample

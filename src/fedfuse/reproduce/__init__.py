@@ -2,9 +2,9 @@
 
 from fedfuse.reproduce.cells import Cell, cells_of
 from fedfuse.reproduce.claims import Claim, Verdict
+from fedfuse.reproduce.entries import PAPERS, claims_of, load_entry, names
 from fedfuse.reproduce.entry import SCALES, Entry, ScaleName
 from fedfuse.reproduce.ledger import Ledger, ledger
-from fedfuse.reproduce.shelf import PAPERS, claims_of, load_entry, names
 from fedfuse.reproduce.store import Store
 
 __all__ = [

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from fedfuse.config import ExperimentConfig, Raw, validate
-from fedfuse.config.schema import as_mapping, overlay
 from fedfuse.core.errors import ConfigError
 from fedfuse.data import DataSettings
-from fedfuse.fusion import OtherDataset
+from fedfuse.experiment.config import ExperimentConfig, Raw, validate
+from fedfuse.experiment.config.schema import as_mapping, overlay
+from fedfuse.parts.fuse import OtherDataset
 from fedfuse.reproduce.entry import Entry, Labels, Reading, ScaleName, agrees, checked
 
 READ = "read"

@@ -20,7 +20,6 @@ from functools import lru_cache
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from fedfuse.config import ExperimentConfig
 from fedfuse.core.files import write_text
 from fedfuse.core.origin import machine
 from fedfuse.core.randomness import Key
@@ -29,8 +28,9 @@ from fedfuse.data import CATALOGUE, DataSettings
 from fedfuse.data.settings import Official
 from fedfuse.data.tokens import VOCABULARY, TextSettings
 from fedfuse.data.toys import EXAMPLES
-from fedfuse.fusion import EnsembleDistillation, OtherDataset, PredictionDistillation
+from fedfuse.experiment.config import ExperimentConfig
 from fedfuse.models import Architecture, Mlp, ResNet, create
+from fedfuse.parts.fuse import EnsembleDistillation, OtherDataset, PredictionDistillation
 from fedfuse.reproduce.store import Store
 
 BACKWARD = 3

@@ -14,10 +14,10 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-from fedfuse.config import Raw
-from fedfuse.config.sentences import sentence
 from fedfuse.core.errors import ConfigError, unknown
 from fedfuse.core.part import Settings
+from fedfuse.experiment.config import Raw
+from fedfuse.experiment.config.error_messages import sentence
 
 T = TypeVar("T", bound=Settings)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
-from fedfuse.comparison import Spread
 from fedfuse.core.files import write_text
 from fedfuse.core.plain_json import dumps
+from fedfuse.experiment.comparison import Spread
 from fedfuse.reproduce.cells import Cell
 from fedfuse.reproduce.claims import Claim, Verdict, judge
 from fedfuse.reproduce.entry import Entry, Labels, ScaleName
 from fedfuse.reproduce.numbers import Printed, printed
-from fedfuse.reproduce.store import Birth, Measured, Store
+from fedfuse.reproduce.store import Measured, Provenance, Store
 
 SMOKE = "at scale smoke cells only show that they run; their numbers mean nothing beside the printed ones"
 
@@ -61,7 +61,7 @@ class Ledger:
     rows: list[Row]
     verdicts: list[Verdict]
     notes: str
-    births: list[Birth]
+    births: list[Provenance]
     """Of all its runs, each kind once, in the order of their days."""
     cautions: list[str] = field(default_factory=list)
     """What its runs' facts say that a reader should know, each sentence once."""

@@ -10,7 +10,7 @@ from fedfuse.reproduce.claims import Interval, Verdict
 from fedfuse.reproduce.entry import in_words
 from fedfuse.reproduce.ledger import Ledger, Row
 from fedfuse.reproduce.numbers import Printed
-from fedfuse.reproduce.store import Birth
+from fedfuse.reproduce.store import Provenance
 
 NEAR = "within 2 std"
 NUMBERS = ("printed", "ours", "seeds", "difference")
@@ -80,7 +80,7 @@ def provenance(ledger: Ledger) -> str:
     return "\n".join(lines)
 
 
-def _grouped(births: Sequence[Birth]) -> dict[tuple[str, str, str], list[str]]:
+def _grouped(births: Sequence[Provenance]) -> dict[tuple[str, str, str], list[str]]:
     """The days on which runs were made, by code and machine."""
     days: dict[tuple[str, str, str], list[str]] = {}
     for birth in births:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from fedfuse.core.files import write_text
+from fedfuse.reproduce.entries import PAPERS, load_entry, names
 from fedfuse.reproduce.entry import ScaleName
 from fedfuse.reproduce.output import markdown_table
-from fedfuse.reproduce.shelf import PAPERS, load_entry, names
 from fedfuse.reproduce.store import Store, finished_cells
 
 SCALES_THAT_COUNT: tuple[ScaleName, ...] = ("paper", "small")

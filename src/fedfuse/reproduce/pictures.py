@@ -14,15 +14,15 @@ from torch import Tensor
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Layout, Weights, mean
 from fedfuse.data import PartitionReport
-from fedfuse.exchange.testimony import TESTIMONY
-from fedfuse.exchange.weighting.reconstruction import NETWORK
 from fedfuse.federation import RoundRecord
-from fedfuse.fusion.members import GaussianMembers, Staff
 from fedfuse.methods import find_method
 from fedfuse.models.autoencoder import autoencoder
+from fedfuse.parts.fuse.members import GaussianTeachers, RoundModels
+from fedfuse.parts.protocol.testimony import TESTIMONY
+from fedfuse.parts.scores.reconstruction import NETWORK
 from fedfuse.report.boundaries import draw_boundaries, grid
 from fedfuse.report.comparison import draw_comparison
-from fedfuse.report.confidence import Answers, draw_confidence
+from fedfuse.report.confidence import CombinedPredictions, draw_confidence
 from fedfuse.report.partition import draw_partitions
 from fedfuse.report.scatter import Labelled, draw_latent, draw_scatter
 from fedfuse.report.simplex import draw_simplex, mixtures
@@ -156,7 +156,7 @@ def _confidence(path: Path, subject: Subject) -> None:
     cell = subject.cells[0]
     last = subject.last_round(cell)
     key = Key(subject.first_seed(cell)).child("confidence")
-    sampled = GaussianMembers().gather(Staff(last.updates, {}, last.after.server.weights, key))
+    sampled = GaussianTeachers().gather(RoundModels(last.updates, {}, last.after.server.weights, key))
     clients = [_answers(last, update.weights) for update in last.updates]
     samples = [_answers(last, teacher.weights) for teacher in sampled]
     draw_confidence(path, {"clients": _together(clients), "sampled models": _together(samples)})
@@ -224,13 +224,13 @@ def _features_of(last: LastRound, weights: Weights, raw: Tensor) -> Tensor:
         return model.features(test.compute.inputs(test.transform(raw))).cpu()
 
 
-def _answers(last: LastRound, weights: Weights) -> Answers:
+def _answers(last: LastRound, weights: Weights) -> CombinedPredictions:
     examples = last.built.federation.test.examples
     sureness, choice = _probabilities(last, weights, examples.inputs).max(dim=1)
     return _array(sureness), (choice == examples.labels).numpy()
 
 
-def _together(answers: Iterable[Answers]) -> Answers:
+def _together(answers: Iterable[CombinedPredictions]) -> CombinedPredictions:
     sureness, right = zip(*answers, strict=True)
     return np.concatenate(sureness), np.concatenate(right)
 

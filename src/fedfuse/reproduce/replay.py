@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from fedfuse.assembly import Built, build
-from fedfuse.config import ExperimentConfig
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.core.weights import Weights, mean
+from fedfuse.experiment.assembly import Built, build
+from fedfuse.experiment.config import ExperimentConfig
 from fedfuse.federation import Snapshot
 from fedfuse.federation.checkpoint import load_checkpoint
 from fedfuse.federation.engine import Engine
@@ -16,7 +16,7 @@ from fedfuse.federation.events import EventLog
 from fedfuse.federation.folder import RunFolder
 from fedfuse.federation.state import ClientStates
 from fedfuse.models import Classifier
-from fedfuse.runtime.hands import Hands
+from fedfuse.runtime.pool import Pool
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class LastRound:
         return self.built.federation.bank.lend(self.prototype, weights)
 
 
-class Witness(Engine):
+class RecordingEngine(Engine):
     """An engine that remembers the updates of the latest round."""
 
     def __init__(self, engine: Engine) -> None:
@@ -56,8 +56,8 @@ class Witness(Engine):
             self.updates.append(update)
             yield update, state
 
-    def hands(self, number: int) -> Hands:
-        return self.engine.hands(number)
+    def pool(self, number: int) -> Pool:
+        return self.engine.pool(number)
 
     def close(self) -> None:
         self.engine.close()
@@ -66,7 +66,7 @@ class Witness(Engine):
 def replay(config: ExperimentConfig, folder: RunFolder) -> LastRound:
     """Play from the checkpoint before the last one, which gives the same bits again."""
     built = build(config, EventLog())
-    witness = Witness(built.federation.engine)
+    witness = RecordingEngine(built.federation.engine)
     federation = replace(built.federation, engine=witness)
     rounds = folder.read_summary()["rounds"]
     snapshot = load_checkpoint(folder.checkpoints, config.sha256(), before=rounds) or federation.start()

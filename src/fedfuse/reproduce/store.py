@@ -12,11 +12,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from fedfuse.assembly import cautions
-from fedfuse.comparison import Cell as Run
-from fedfuse.config import ExperimentConfig
 from fedfuse.core.origin import Origin
-from fedfuse.experiment import Experiment
+from fedfuse.experiment.assembly import cautions
+from fedfuse.experiment.comparison import Cell as Run
+from fedfuse.experiment.config import ExperimentConfig
+from fedfuse.experiment.run import Experiment
 from fedfuse.federation import RoundRecord
 from fedfuse.federation.events import read_events
 from fedfuse.federation.folder import RunFolder
@@ -35,7 +35,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Birth:
+class Provenance:
     """One start of a run."""
 
     day: str
@@ -51,11 +51,13 @@ class Store:
     def folder(self, config: ExperimentConfig) -> RunFolder:
         return RunFolder(self.path / "runs" / config.sha256()[:HASH_LENGTH])
 
-    def births(self, config: ExperimentConfig) -> list[Birth]:
+    def births(self, config: ExperimentConfig) -> list[Provenance]:
         """When, with which code and where a run was begun and gone on with."""
         events = read_events(self.folder(config).events)
         starts = (entry for entry in events if entry["event"] in ("run_started", "run_resumed"))
-        return [Birth(date.fromtimestamp(entry["time"]).isoformat(), Origin(**entry["origin"])) for entry in starts]
+        return [
+            Provenance(date.fromtimestamp(entry["time"]).isoformat(), Origin(**entry["origin"])) for entry in starts
+        ]
 
     def cautions(self, config: ExperimentConfig) -> list[str]:
         """What the facts of a finished run say that a reader of its number should know."""

@@ -1,0 +1,208 @@
+"""From a config to a federation ready for round 1. Whatever cannot work is found here, before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fedfuse.core.errors import ConfigError
+from fedfuse.core.hashes import sha256_of
+from fedfuse.core.randomness import Key
+from fedfuse.data import ClientDatasets, Dataset, Indices, PartitionReport, Splits, Transform, load, split
+from fedfuse.data.pretrained_tokens import check_encoder
+from fedfuse.data.tokens import TextSettings
+from fedfuse.experiment.config import ExperimentConfig
+from fedfuse.federation import Engine, Federation
+from fedfuse.federation.events import EventLog
+from fedfuse.federation.sampling import clients_per_round, prototype_of
+from fedfuse.models.interface import Interface
+from fedfuse.parts.base import CheckContext
+from fedfuse.parts.fuse import Surroundings
+from fedfuse.parts.local import Clients
+from fedfuse.runtime.bank import ModelBank
+from fedfuse.runtime.compute import Compute
+from fedfuse.runtime.evaluate import Evaluator
+from fedfuse.runtime.source import Source
+
+
+@dataclass(frozen=True)
+class Built:
+    """A federation ready for round 1, and what it was built from."""
+
+    config: ExperimentConfig
+    dataset: Dataset
+    splits: Splits
+    partition: PartitionReport
+    compute: Compute
+    source: Source | None
+    clients: Clients
+    federation: Federation
+
+    @property
+    def interface(self) -> Interface:
+        """What the models of a run are told about their inputs and classes."""
+        by_batch = self.config.federation.batch_norm == "batch"
+        batch = self.config.evaluation.batch_size if by_batch else None
+        return Interface.of(self.dataset, self.config.data, batch)
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """What a run records of itself. Hashing the data takes a while, and only a run that is recorded asks for it."""
+        return {
+            "config_sha256": self.config.sha256(),
+            "data": {
+                "name": self.dataset.name,
+                "origin": self.dataset.origin,
+                "train": len(self.splits.train),
+                "validation": len(self.splits.validation),
+                "public": len(self.splits.public),
+                "test": len(self.splits.test),
+                "sha256": self.splits.sha256(),
+                **_if_any(incomplete=self.dataset.incomplete),
+            },
+            "partition_sha256": self.partition.sha256,
+            **({"code": self.config.foreign_code} if self.config.foreign_code else {}),
+            "source": _facts_of(self.source) if self.source else None,
+            "device": str(self.compute.device),
+        }
+
+
+def cautions(facts: Mapping[str, Any]) -> list[str]:
+    """What a run's facts say that a reader of its numbers should know, in sentences."""
+    source = facts["source"] or {}
+    parts = [facts["data"].get("incomplete"), source.get("incomplete")]
+    found = [f"{sentence}; do not compare results with published ones" for sentence in parts if sentence is not None]
+    if source.get("test_overlap"):
+        copies, size = f"{source['test_overlap']:,}", f"{source['size']:,}"
+        found.append(f"{copies} of the {size} inputs of source '{source['name']}' are copies of test inputs")
+    return found
+
+
+Loaded = tuple[Dataset, Splits]
+
+
+def load_examples(config: ExperimentConfig, log: EventLog) -> Loaded:
+    """The examples and how they are divided, which all experiments with the same data and seed share."""
+    key = Key(config.seed)
+    log.tick("load data", 0, 1)
+    dataset = load(config.data, key.child("load"))
+    return dataset, split(dataset, config.data, key.child("split"))
+
+
+def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None, loaded: Loaded | None = None) -> Built:
+    """Bring everything into memory. Whatever cannot work is found here, before round 1."""
+    key = Key(config.seed)
+    dataset, splits = loaded or load_examples(config, log)
+    labels, owners = splits.train.labels, splits.train.owners
+    assignment = config.partition.assign(labels, dataset.classes, key.child("partition"), owners)
+    partition = PartitionReport.of(config.partition, assignment, labels, dataset.classes, owners)
+    compute = Compute.of(config.compute)
+    transform = Transform.of(dataset, config.data)
+    if dataset.tokenizer is not None:
+        _check_tokens(config)
+    bank = ModelBank(config.models, dataset.model_shape, dataset.classes, compute)
+    for prototype in bank.prototypes:
+        bank.layout(prototype)  # builds the network once, so that an impossible one is refused now
+    surroundings = Surroundings(
+        splits.public,
+        splits.train,
+        transform,
+        compute,
+        key.child("source"),
+        dataset.classes,
+        config.recipe.needs_labels,
+        dataset.tokenizer,
+        splits.test,
+    )
+    source = _source(config, surroundings)
+    inputs = None if source is None else len(config.recipe.exchange.public(source, key, 1))
+    context = CheckContext(bank, config.training.optimizer, has_validation=len(splits.validation) > 0, inputs=inputs)
+    for part in config.recipe.parts:
+        part.check(context)
+    _check_students(config, len(assignment))
+    parties = _parties(config, assignment)
+    clients_per_round(config.federation, len(assignment))
+    clients = Clients(
+        datasets=ClientDatasets(splits.train, parties),
+        transform=transform,
+        bank=bank,
+        objective=config.recipe.local,
+        exchange=config.recipe.exchange,
+        source=source,
+        test_inputs=Source("test", splits.test.inputs, transform, compute),
+        training=config.training,
+        rounds=config.federation.rounds,
+        key=key,
+    )
+
+    def evaluator(examples: Any) -> Evaluator:
+        by_batch = config.federation.batch_norm == "batch"
+        return Evaluator(examples, transform, compute, config.evaluation.batch_size, by_batch)
+
+    federation = Federation(
+        recipe=config.recipe,
+        settings=config.federation,
+        evaluation=config.evaluation,
+        clients=len(parties),
+        bank=bank,
+        engine=engine or config.engine.open(clients, log),
+        test=evaluator(splits.test),
+        validation=evaluator(splits.validation) if len(splits.validation) else None,
+        source=source,
+        key=key,
+        log=log,
+    )
+    return Built(config, dataset, splits, partition, compute, source, clients, federation)
+
+
+def _check_tokens(config: ExperimentConfig) -> None:
+    """A pre-trained encoder understands its own tokenizer's numbers only."""
+    for name, architecture in config.models.items():
+        if architecture.taught_on is not None:
+            check_encoder(config.data.text or TextSettings(), architecture.taught_on, f"models.{name}")
+
+
+def _parties(config: ExperimentConfig, assignment: Sequence[Indices]) -> Sequence[Indices]:
+    """Who trains on which examples: every client on its own, or one party per model on everybody's."""
+    if not config.recipe.exchange.pools_data:
+        return assignment
+    everything = np.sort(np.concatenate(assignment))
+    return [everything for name in config.models if config.federation.shares.get(name, 1)]
+
+
+def _check_students(config: ExperimentConfig, clients: int) -> None:
+    """A model that nobody trains would stay as it was initialised."""
+    run = prototype_of(tuple(config.models), config.federation, clients)
+    for name in config.models:
+        if name not in run and not config.recipe.fuse.trains_without_clients(name):
+            raise ConfigError(
+                f"no client runs model '{name}' (federation.shares or assigned), and with method.fuse "
+                f"{config.recipe.fuse.kind} nobody else trains it; give it clients, remove it, or choose a method that "
+                "distils into it, such as feddf"
+            )
+
+
+def _source(config: ExperimentConfig, surroundings: Surroundings) -> Source | None:
+    """The distillation inputs, if any part of the experiment reads them."""
+    if not config.recipe.needs_source and config.federation.batch_norm != "reestimate":
+        return None
+    return config.source.open(surroundings)
+
+
+def _facts_of(source: Source) -> dict[str, Any]:
+    return {
+        "name": source.name,
+        "size": len(source),
+        "overlap": source.overlap,
+        "sha256": sha256_of(source.raw),
+        **_if_any(test_overlap=source.test_overlap, incomplete=source.incomplete),
+    }
+
+
+def _if_any(**facts: str | int | None) -> dict[str, str | int]:
+    """Facts that are only there if there is something to say."""
+    return {name: fact for name, fact in facts.items() if fact}

@@ -1,0 +1,179 @@
+"""What the runs of a comparison say together: a row per method and prototype, written as a table and a picture."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from fedfuse.core.files import write_text
+from fedfuse.core.plain_json import dumps
+from fedfuse.experiment.comparison.plan import Cell
+from fedfuse.experiment.run import RunResult
+from fedfuse.federation.summary import rounds_to
+from fedfuse.report.comparison import draw_comparison
+
+ENSEMBLE = "ensemble"
+"""What stands in the place of a prototype where the answer of a method is its ensemble's."""
+
+Curve = list[tuple[int, float]]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A number over seeds; one value has no deviation."""
+
+    mean: float
+    std: float | None
+    values: tuple[float, ...]
+
+    @staticmethod
+    def of(values: Sequence[float]) -> Spread:
+        return Spread(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else None, tuple(values))
+
+    @staticmethod
+    def of_measured(values: Sequence[float | None]) -> Spread | None:
+        """None if some seed did not measure it: the mean of the others would be about other runs."""
+        measured = [value for value in values if value is not None]
+        return Spread.of(measured) if len(measured) == len(values) else None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One prototype of one method on one experiment, over all seeds.
+
+    ``rounds_to_target`` has one entry per seed; None is a seed that never got there. Where not every round was measured
+    it may have got there before, in ``rounds_to_target_earliest`` at the earliest.
+    """
+
+    experiment: str
+    method: str
+    prototype: str
+    seeds: tuple[int, ...]
+    accuracy_last: Spread | None
+    accuracy_best: Spread | None
+    rounds_to_target: tuple[int | None, ...]
+    rounds_to_target_earliest: tuple[int | None, ...]
+    bytes_up: Spread
+    bytes_down: Spread
+    seconds: Spread
+    updates_refused: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All rows, and where they were written."""
+
+    rows: tuple[Row, ...]
+    target: float | None
+    folder: Path
+    planned: int
+    unfinished: tuple[str, ...]
+    """The labels of planned runs that are in no row."""
+
+    @property
+    def picture(self) -> Path:
+        return self.folder / "comparison.png"
+
+
+@dataclass(frozen=True)
+class _Line:
+    """The runs behind one row. Without a prototype it is about the ensemble, which is then the method's answer."""
+
+    experiment: str
+    method: str
+    prototype: str | None
+    runs: list[RunResult]
+
+    @property
+    def curves(self) -> list[Curve]:
+        return [_curve(run, self.prototype) for run in self.runs]
+
+
+def conclude(cells: Sequence[Cell], results: Mapping[Cell, RunResult], folder: Path) -> Comparison:
+    """Put the finished runs of a plan together, and write the table and the picture beside them."""
+    lines = list(_lines([(cell, results[cell]) for cell in cells if cell in results]))
+    targets = {cell.experiment.config.evaluation.target_accuracy for cell in cells}
+    comparison = Comparison(
+        tuple(map(_row, lines)),
+        targets.pop() if len(targets) == 1 else None,
+        folder,
+        planned=len(cells),
+        unfinished=tuple(cell.label for cell in cells if cell not in results),
+    )
+    record = {
+        "target_accuracy": comparison.target,
+        "unfinished": comparison.unfinished,
+        "rows": [asdict(row) for row in comparison.rows],
+    }
+    write_text(folder / "comparison.json", dumps(record, indent=2) + "\n")
+    draw_comparison(comparison.picture, _labelled(lines), comparison.target, "Test accuracy")
+    return comparison
+
+
+def _lines(finished: Sequence[tuple[Cell, RunResult]]) -> Iterator[_Line]:
+    """One per experiment, method and prototype, in the order of the plan."""
+    groups: dict[tuple[str, str, bool], list[RunResult]] = {}
+    for cell, result in finished:
+        config = cell.experiment.config
+        groups.setdefault((config.name, config.method.called, config.answers_as_ensemble), []).append(result)
+    for (experiment, method, answers_as_ensemble), runs in groups.items():
+        for prototype in [None] if answers_as_ensemble else runs[0].summary["prototypes"]:
+            yield _Line(experiment, method, prototype, runs)
+
+
+def _row(line: _Line) -> Row:
+    numbers = [_numbers(run, line.prototype) for run in line.runs]
+    summaries = [run.summary for run in line.runs]
+    return Row(
+        line.experiment,
+        line.method,
+        line.prototype or ENSEMBLE,
+        seeds=tuple(summary["seed"] for summary in summaries),
+        accuracy_last=Spread.of_measured([one["accuracy_last"] for one in numbers]),
+        accuracy_best=Spread.of_measured([one["accuracy_best"] for one in numbers]),
+        rounds_to_target=tuple(one["rounds_to_target"] for one in numbers),
+        rounds_to_target_earliest=tuple(one["rounds_to_target_earliest"] for one in numbers),
+        bytes_up=Spread.of([summary["bytes_up"] for summary in summaries]),
+        bytes_down=Spread.of([summary["bytes_down"] for summary in summaries]),
+        seconds=Spread.of([summary["seconds"] for summary in summaries]),
+        updates_refused=tuple(summary["updates_refused"] for summary in summaries),
+    )
+
+
+def _numbers(run: RunResult, prototype: str | None) -> Mapping[str, Any]:
+    """A prototype's part of the summary, or the same numbers of the ensemble."""
+    if prototype is not None:
+        return run.summary["prototypes"][prototype]  # type: ignore[no-any-return]
+    curve = dict(_curve(run, None))
+    reached, earliest = rounds_to(curve, run.summary["target_accuracy"])
+    return {
+        "accuracy_last": next(reversed(curve.values()), None),
+        "accuracy_best": max(curve.values(), default=None),
+        "rounds_to_target": reached,
+        "rounds_to_target_earliest": earliest,
+    }
+
+
+def _labelled(lines: Sequence[_Line]) -> dict[str, list[Curve]]:
+    """Curves by a name that has no more in it than what tells them apart."""
+    several = len({line.experiment for line in lines}) > 1
+    rows = Counter((line.experiment, line.method) for line in lines)
+    curves = {}
+    for line in lines:
+        parts = [line.experiment] * several + [line.method]
+        parts += [line.prototype or ENSEMBLE] * (rows[line.experiment, line.method] > 1)
+        curves[" ".join(parts)] = line.curves
+    return curves
+
+
+def _curve(run: RunResult, prototype: str | None) -> Curve:
+    """The accuracy in every round that was measured."""
+    measured = [
+        (record.round, record.prototypes[prototype].accuracy if prototype else record.ensemble_accuracy)
+        for record in run.history
+    ]
+    return [(number, accuracy) for number, accuracy in measured if accuracy is not None]

@@ -1,0 +1,215 @@
+"""The schema of an experiment: every key, its type, range and default."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Self
+
+import yaml
+from pydantic import Field, model_validator
+
+from fedfuse.core.errors import ConfigError, suggest
+from fedfuse.core.foreign import source_sha256
+from fedfuse.core.part import Settings, addresses_in
+from fedfuse.data import AnyPartition, DataSettings, Iid
+from fedfuse.engines import AnyEngine, LocalEngineSettings
+from fedfuse.federation import EvaluationSettings, FederationSettings, Recipe
+from fedfuse.methods import Method, find_method, method_names
+from fedfuse.models import AnyArchitecture
+from fedfuse.parts.fuse import AnySource, EnsembleOnly, HeldOut
+from fedfuse.parts.local import TrainingSettings
+from fedfuse.runtime.compute import ComputeSettings
+
+Raw = dict[str, Any]
+FILE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+
+
+class MethodSettings(Recipe):
+    """A method by its name or address; any part given here replaces or adjusts that method's part."""
+
+    name: str
+    label: str | None = Field(
+        None,
+        pattern=FILE_NAME,
+        description="what tables and run folders call it, to tell variants of a method apart; its name if not given",
+    )
+
+    @property
+    def called(self) -> str:
+        return self.label or find_method(self.name).name
+
+
+class ExperimentConfig(Settings):
+    """One experiment: who has what data, which models, which method, how it is measured."""
+
+    name: str = Field("experiment", pattern=FILE_NAME, description="names the run folder")
+    seed: int = Field(0, ge=0, description="all randomness of the run is derived from it")
+    data: DataSettings
+    partition: AnyPartition = Field(default_factory=lambda: Iid(clients=10), description="who has which examples")
+    models: dict[str, AnyArchitecture] = Field(min_length=1, description="architectures by name: the prototypes")
+    training: TrainingSettings = Field(default_factory=TrainingSettings)
+    federation: FederationSettings = Field(default_factory=FederationSettings)
+    method: MethodSettings
+    methods: dict[str, Raw] = Field(
+        default_factory=dict, description="what this experiment changes in a method's parts, for each method it may run"
+    )
+    source: AnySource = Field(default_factory=HeldOut, description="distillation inputs, for methods that need them")
+    evaluation: EvaluationSettings = Field(default_factory=EvaluationSettings)
+    compute: ComputeSettings = Field(default_factory=ComputeSettings)
+    engine: AnyEngine = Field(default_factory=LocalEngineSettings)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_method(cls, value: Any) -> Any:
+        return complete(value) if isinstance(value, Mapping) else value
+
+    @model_validator(mode="after")
+    def _prototype_names_are_file_names(self) -> Self:
+        for name in self.models:
+            if not name.replace("-", "").replace("_", "").isalnum():
+                raise ValueError(f"models: '{name}' may only have letters, digits, '-' and '_': it names a file")
+        return self
+
+    @model_validator(mode="after")
+    def _fresh_inputs_are_not_asked_for_again(self) -> Self:
+        for part in self.recipe.parts:
+            if self.source.is_fresh and part.needs_source and not part.takes_fresh_inputs:
+                raise ValueError(
+                    f"source.fresh gives every step of a distillation inputs of its own, but method {self.method.name} "
+                    "reads the same ones again; remove it"
+                )
+        return self
+
+    @property
+    def recipe(self) -> Recipe:
+        return self.method
+
+    @property
+    def answers_as_ensemble(self) -> bool:
+        """Whether the result of the run is the accuracy of an ensemble, and not that of any model."""
+        return find_method(self.method.name).answers_as_ensemble and isinstance(self.recipe.fuse, EnsembleOnly)
+
+    def to_yaml(self) -> str:
+        """The complete experiment, every default written out."""
+        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+    def identity(self) -> Raw:
+        """What determines the result's bits: everything but the name and the engine, and the code from outside."""
+        not_bits: dict[str, Any] = {"name": True, "engine": True, "methods": True, "method": {"label"}}
+        dump = self.model_dump(mode="json", exclude=not_bits)
+        code = self.foreign_code
+        return json.loads(json.dumps({**dump, **({"code": code} if code else {})}, sort_keys=True))  # type: ignore[no-any-return]
+
+    @cached_property
+    def foreign_code(self) -> dict[str, str]:
+        """By address, a hash of the source of every part and network that is not ours."""
+        parts = (self.partition, self.method, self.source, self.training, *self.models.values())
+        return {address: source_sha256(address) for part in parts for address in sorted(set(addresses_in(part)))}
+
+    def sha256(self) -> str:
+        return hashlib.sha256(json.dumps(self.identity(), sort_keys=True).encode()).hexdigest()
+
+
+def complete(raw: Mapping[str, Any]) -> Raw:
+    """``raw`` with its ``method`` filled in from the published recipe and from what ``methods`` changes in it."""
+    for key in raw:
+        if key not in ExperimentConfig.model_fields:
+            raise ConfigError(f"unknown key '{key}'{_suggest_key(str(key))}")
+    methods = changes_of_methods(raw)
+    chosen = as_mapping(raw.get("method", "fedavg"))
+    name = str(chosen.get("name", "fedavg"))
+    return {**raw, "method": overlay(changed_recipe(name, methods.get(name, {})), {**chosen, "name": name})}
+
+
+def changes_of_methods(raw: Mapping[str, Any]) -> dict[str, Raw]:
+    """The section ``methods``, with mappings below the names of methods that there are."""
+    methods = raw.get("methods") or {}
+    if not isinstance(methods, Mapping):
+        raise ConfigError(f"methods is {methods!r}, but should be a mapping")
+    for name, changes in methods.items():
+        try:
+            find_method(str(name))
+        except ConfigError as error:
+            raise ConfigError(f"methods: {error}") from None
+        if not isinstance(changes, Mapping):
+            raise ConfigError(f"methods.{name} is {changes!r}, but should be a mapping of parts")
+    return dict(methods)
+
+
+def changed_recipe(name: str, changes: Mapping[str, Any]) -> Raw:
+    """The published recipe with changes on top."""
+    return overlay(find_method(name).recipe.model_dump(mode="json"), changes)
+
+
+def _suggest_key(key: str) -> str:
+    """A misplaced key is pointed to its section, a misspelt one to its neighbour."""
+    for section, field in ExperimentConfig.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, Settings) and key in kind.model_fields:
+            return f" (did you mean '{section}.{key}'?)"
+    return suggest(key, ExperimentConfig.model_fields)
+
+
+def as_mapping(method: Any) -> Raw:
+    """``feddf`` is short for ``{name: feddf}``; a method that was made in Python comes with all its parts."""
+    if isinstance(method, str):
+        return {"name": method}
+    if isinstance(method, Method):
+        return {"name": "fedavg", "label": method.name, **method.recipe.model_dump(mode="json")}
+    if isinstance(method, Mapping):
+        return dict(method)
+    raise ConfigError(f"method is {method!r}, but should be a name or a mapping with a name")
+
+
+CHOOSERS = ("kind", "arch", "name")
+"""Keys that say what the other keys beside them mean."""
+
+
+ALTERNATIVES = {"steps": "epochs", "epochs": "steps"}
+"""Keys that say the same thing in two ways: whoever gives one of them takes the other away."""
+
+
+def overlay(base: Raw, changes: Mapping[str, Any]) -> Raw:
+    """``base`` with ``changes`` on top; a part of another kind (arch, name) replaces the whole part."""
+    replaced = {ALTERNATIVES[key] for key, value in changes.items() if key in ALTERNATIVES and value is not None}
+    result = {key: None if key in replaced else value for key, value in base.items()}
+    for key, value in changes.items():
+        old = result.get(key)
+        if isinstance(old, dict) and isinstance(value, Mapping) and _is_same_choice(old, value):
+            result[key] = overlay(old, value)
+        else:
+            result[key] = value
+    return result
+
+
+def _is_same_choice(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    return all(new.get(key, old.get(key)) == old.get(key) for key in CHOOSERS)
+
+
+def json_schema() -> Raw:
+    """The JSON schema of an experiment file."""
+    schema = ExperimentConfig.model_json_schema()
+    names = {"enum": sorted(method_names()), "description": "a published method with its defaults"}
+    by_address = {"type": "string", "pattern": ".:.", "description": "package.module:NAME, a method of your own"}
+    by_parts = dict(schema["properties"]["method"])
+    schema["properties"]["method"] = {"anyOf": [names, by_address, by_parts], "default": "fedavg"}
+    schema["required"] = [key for key in schema["required"] if key != "method"]
+    _loosen(schema)
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    return schema
+
+
+def _loosen(node: Any) -> None:
+    """``oneOf`` to ``anyOf``: a file may adjust a part without repeating its kind, and then several may fit."""
+    if isinstance(node, dict):
+        node.pop("discriminator", None)
+        if "oneOf" in node:
+            node["anyOf"] = node.pop("oneOf")
+        for child in node.values():
+            _loosen(child)
+    elif isinstance(node, list):
+        for child in node:
+            _loosen(child)

@@ -1,0 +1,69 @@
+"""The run that a folder holds already, beside the experiment that wants the folder: is it this very run?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fedfuse.core.errors import ConfigError, RunFolderError
+from fedfuse.core.origin import origin
+from fedfuse.experiment.config import ExperimentConfig, Raw, read_yaml, validate
+from fedfuse.federation.events import read_events
+from fedfuse.federation.folder import RunFolder
+
+ELSEWHERE = "choose another --out, or --overwrite it"
+
+
+def other_experiment(config: ExperimentConfig, folder: RunFolder) -> str | None:
+    """Where the run's config differs from this one, in words; None if it does not."""
+    try:
+        earlier = validate(read_yaml(folder.config), str(folder.config))
+    except ConfigError as error:
+        return f"holds an experiment that this version cannot read ({error}); {ELSEWHERE}"
+    if earlier.sha256() != config.sha256():
+        key, before, now = _first_difference(earlier.identity(), config.identity())
+        return f"holds another experiment: {key} is {before} there and {now} here; {ELSEWHERE}"
+    return _other_code(config, folder)
+
+
+def _other_code(config: ExperimentConfig, folder: RunFolder) -> str | None:
+    """Whose source is no longer what it was when the run began; None if all of it is."""
+    before = _beginning(folder).get("code", {})
+    changed = [address for address, now in config.foreign_code.items() if before.get(address, now) != now]
+    return f"was begun with other code behind {changed[0]}; bring it back, {ELSEWHERE}" if changed else None
+
+
+def other_data(facts: Mapping[str, Any], folder: RunFolder) -> str | None:
+    """Which examples or distillation inputs are no longer those that the run began with; None if all are."""
+    began = _beginning(folder)
+    for what, name in (("data", "the data"), ("source", "the distillation inputs")):
+        before, now = began.get(what) or {}, facts[what] or {}
+        if "sha256" in before and before["sha256"] != now["sha256"]:
+            return f"was begun with other contents of {name} ({now['name']}); bring them back, {ELSEWHERE}"
+    return None
+
+
+def _beginning(folder: RunFolder) -> dict[str, Any]:
+    """The event with which the run began, if there is one."""
+    return next((event for event in read_events(folder.events) if event["event"] == "run_started"), {})
+
+
+def has_other_origin(folder: RunFolder) -> bool:
+    """Whether any part of the run was made by another version, with another torch or on another kind of machine."""
+    starts = [event for event in read_events(folder.events) if event["event"] in ("run_started", "run_resumed")]
+    return any(start.get("origin") != origin().to_json() for start in starts)
+
+
+def refusal(folder: RunFolder, reason: str) -> RunFolderError:
+    """The sentence for a folder that is not replaced unasked."""
+    return RunFolderError(f"{folder.path} {reason}")
+
+
+def _first_difference(before: Raw, now: Raw, prefix: str = "") -> tuple[str, Any, Any]:
+    for key in sorted(before.keys() | now.keys()):
+        one, other = before.get(key), now.get(key)
+        if one != other:
+            if isinstance(one, dict) and isinstance(other, dict):
+                return _first_difference(one, other, f"{prefix}{key}.")
+            return f"{prefix}{key}", one, other
+    raise AssertionError("called for different configs only")

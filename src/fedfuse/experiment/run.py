@@ -1,0 +1,226 @@
+"""An experiment as a Python object: build it from a config, run it, resume it, look at the result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from fedfuse.core.errors import ConfigError, RunFolderError, unknown
+from fedfuse.core.files import write_text
+from fedfuse.core.origin import origin
+from fedfuse.core.weights import Weights
+from fedfuse.experiment import presets
+from fedfuse.experiment.assembly import Built, build
+from fedfuse.experiment.config import ExperimentConfig, Raw, assign, merge, read_yaml, validate
+from fedfuse.experiment.earlier import other_data, other_experiment, refusal
+from fedfuse.federation import Engine, Federation, RoundRecord, Snapshot
+from fedfuse.federation.checkpoint import load_checkpoint, save_checkpoint
+from fedfuse.federation.events import EventLog, Listener, forget_after
+from fedfuse.federation.folder import RunFolder
+from fedfuse.federation.state import all_reached
+from fedfuse.federation.summary import summarise
+from fedfuse.models import Classifier
+from fedfuse.models.saved import load_model, save_model
+from fedfuse.parts.protocol.kept import MODEL
+from fedfuse.report import draw_run
+from fedfuse.runtime.warm_up import warm_up
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A finished run."""
+
+    folder: RunFolder
+    summary: dict[str, Any]
+    history: tuple[RoundRecord, ...]
+
+    @property
+    def accuracy(self) -> dict[str, float]:
+        """Test accuracy after the last round, by prototype."""
+        return {name: values["accuracy_last"] for name, values in self.summary["prototypes"].items()}
+
+    def model(self, prototype: str | None = None) -> Classifier:
+        """The final model of a prototype, ready for inference; the only one if there is one."""
+        prototypes = self.summary["prototypes"]
+        name = prototype or next(iter(prototypes))
+        if name not in prototypes:
+            raise ConfigError(unknown("model", name, prototypes))
+        return load_model(self.folder.final_weights(name), trust_own_code=True)  # this run has called it already
+
+    def client_model(self, client: int) -> Classifier:
+        """A client's own final model, where a method leaves none on the server."""
+        return load_model(self.folder.final_client(client), trust_own_code=True)
+
+
+class Experiment:
+    """A validated experiment.
+
+    >>> from fedfuse import Experiment
+    >>> result = Experiment.load("digits", method="feddf", seed=1).run()
+    >>> result.accuracy
+    """
+
+    def __init__(self, config: ExperimentConfig | Mapping[str, Any] | None = None, **values: Any) -> None:
+        if isinstance(config, ExperimentConfig):
+            if values:
+                raise ConfigError("give a finished config or keys, not both")
+            self.config = config
+        else:
+            self.config = validate(merge(config or {}, values))
+
+    @staticmethod
+    def load(file_or_preset: str | Path, assignments: Sequence[str] = (), **values: Any) -> Experiment:
+        """Read an experiment file, a preset by name, or the ``config.yaml`` of a run folder.
+
+        ``values`` are laid over it key by key (``training={"epochs": 2}`` leaves the batch size as it is), and then the
+        ``assignments``, which replace what they name (``"training={epochs: 2}"``). None gives a section its defaults.
+        """
+        raw = assign(merge(read_raw(file_or_preset), values), assignments)
+        return Experiment(validate(raw, str(file_or_preset)))
+
+    @property
+    def default_folder(self) -> Path:
+        return Path("runs") / f"{self.config.name}-{self.config.method.called}-seed{self.config.seed}"
+
+    def run(
+        self,
+        out: str | Path | None = None,
+        resume: bool = False,
+        overwrite: bool = False,
+        listeners: tuple[Listener, ...] = (),
+        engine: Engine | None = None,
+    ) -> RunResult:
+        """Run to the end, writing a run folder; with ``resume``, go on where a former process stopped.
+
+        ``engine`` is one that is open already, in place of the experiment's own.
+        """
+        folder = RunFolder(Path(out) if out is not None else self.default_folder)
+        with folder.opened():
+            self._check_claim(folder, resume, overwrite)
+            with closing(EventLog(folder.events, listeners)) as log:
+                return _Run(self.config, folder, log, resume, engine).finish()
+
+    def prepare(self, folder: RunFolder, resume: bool = False, overwrite: bool = False) -> None:
+        """Make the folder this experiment's, so that ``fedfuse run FOLDER --resume`` runs it."""
+        with folder.opened():
+            self._check_claim(folder, resume, overwrite)
+            if not resume or not folder.holds_a_run():
+                folder.clear()
+            write_text(folder.config, self.config.to_yaml())
+
+    def _check_claim(self, folder: RunFolder, resume: bool, overwrite: bool) -> None:
+        if resume and overwrite:
+            raise RunFolderError("--resume goes on with a run and --overwrite replaces it; give one of them")
+        if not folder.holds_a_run() or overwrite:
+            return
+        if not resume:
+            raise RunFolderError(
+                f"{folder.path} already holds a run; add --resume to go on with it, --overwrite to replace it, "
+                "or choose another --out"
+            )
+        if reason := other_experiment(self.config, folder):
+            raise refusal(folder, reason)
+
+
+def read_raw(file_or_preset: str | Path) -> Raw:
+    """The raw mapping behind a path to a file, a run folder, or a preset's name."""
+    path = Path(file_or_preset)
+    if path.is_dir():
+        return read_yaml(RunFolder(path).config)
+    if path.is_file() or path.suffix in (".yaml", ".yml"):
+        return read_yaml(path)
+    if str(file_or_preset) in presets.names():
+        return yaml.safe_load(presets.text(str(file_or_preset)))  # type: ignore[no-any-return]
+    raise ConfigError(f"{unknown('file or preset', str(file_or_preset), presets.names())}")
+
+
+class _Run:
+    """One process's work on one run folder."""
+
+    def __init__(
+        self, config: ExperimentConfig, folder: RunFolder, log: EventLog, keep: bool, engine: Engine | None
+    ) -> None:
+        self.config = config
+        self.folder = folder
+        self.log = log
+        self.keep = keep
+        self.engine = engine
+
+    def finish(self) -> RunResult:
+        identity = self.config.sha256()
+        snapshot = load_checkpoint(self.folder.checkpoints, identity) if self.keep else None
+        if snapshot and self._is_over(snapshot) and self.folder.is_complete():
+            return RunResult(self.folder, self.folder.read_summary(), snapshot.server.history)
+        # Before anything is written: an impossible experiment leaves no trace.
+        built = build(self.config, self.log, self.engine)
+        try:
+            if snapshot and (reason := other_data(built.facts, self.folder)):
+                raise refusal(self.folder, reason)
+            self._lay_out(built, snapshot)
+            snapshot = self._rounds(built.federation, snapshot or self._start(built.federation, identity), identity)
+        finally:
+            built.federation.engine.close()
+        return self._conclude(built, snapshot)
+
+    def _lay_out(self, built: Built, snapshot: Snapshot | None) -> None:
+        """Bring the folder to the state in which the next round may begin."""
+        self.folder.sweep()
+        if snapshot is None:
+            self.folder.clear()
+        else:
+            forget_after(self.folder.events, snapshot.server.round)
+        write_text(self.folder.config, self.config.to_yaml())
+        built.partition.save(self.folder.partition)
+        event = "run_resumed" if snapshot else "run_started"
+        self.log.emit(event, rounds=self.config.federation.rounds, **built.facts, origin=origin().to_json())
+
+    def _start(self, federation: Federation, identity: str) -> Snapshot:
+        snapshot = federation.start()
+        if self.config.recipe.start.is_work:
+            save_checkpoint(self.folder.checkpoints, snapshot, identity)
+        return snapshot
+
+    def _rounds(self, federation: Federation, snapshot: Snapshot, identity: str) -> Snapshot:
+        warm_up(federation.bank.compute.device)
+        while not self._is_over(snapshot):
+            snapshot = federation.advance(snapshot)
+            if snapshot.server.round % self.config.federation.checkpoint_every == 0 or self._is_over(snapshot):
+                save_checkpoint(self.folder.checkpoints, snapshot, identity)
+        return snapshot
+
+    def _is_over(self, snapshot: Snapshot) -> bool:
+        target = self.config.evaluation.target_accuracy
+        if self.config.evaluation.stop_at_target and target and all_reached(snapshot.server.history, target):
+            return True
+        return snapshot.server.round >= self.config.federation.rounds
+
+    def _conclude(self, built: Built, snapshot: Snapshot) -> RunResult:
+        config, server = self.config, snapshot.server
+        self._save_models(built, snapshot)
+        about = {"name": config.name, "method": config.method.called, "seed": config.seed, **built.facts}
+        summary = summarise(server, about, config.evaluation.target_accuracy, config.recipe.has_server_model)
+        draw_run(self.folder.pictures, server.history, built.partition, config.evaluation.target_accuracy)
+        self.log.emit("run_finished", seconds=summary["seconds"])
+        self.folder.write_summary(summary)  # last: its presence means that the run is complete
+        return RunResult(self.folder, summary, server.history)
+
+    def _save_models(self, built: Built, snapshot: Snapshot) -> None:
+        """The server's models, or the clients' own where the server has none."""
+        federation, folder = built.federation, self.folder
+        bank = federation.bank
+        finals = {folder.final_weights(name): (name, weights) for name, weights in snapshot.server.weights.items()}
+        if not self.config.recipe.has_server_model:
+            names = federation.prototype_of()
+            kept = {client: state[MODEL] for client, state in snapshot.clients.items() if MODEL in state}
+            finals = {
+                folder.final_client(client): (names[client], Weights(flat, bank.layout(names[client])))
+                for client, flat in kept.items()
+            }
+        for path, (name, weights) in finals.items():
+            architecture, network = self.config.models[name], bank.lend(name, weights)
+            save_model(path, architecture, bank.input_shape, bank.classes, weights, built.interface, network)

@@ -1,0 +1,86 @@
+"""What a round measures on the test split: prototypes before and after fusion, the ensemble, clients' own models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from fedfuse.core.messages import TEST_OUTPUTS, Update
+from fedfuse.core.plain_json import finite
+from fedfuse.core.weights import Weights
+from fedfuse.federation.recipe import Recipe
+from fedfuse.federation.settings import EvaluationSettings, FederationSettings
+from fedfuse.federation.state import PrototypeRecord
+from fedfuse.parts.context import ServerView
+from fedfuse.parts.protocol.base import PREDICTIONS
+from fedfuse.runtime.bank import ModelBank
+from fedfuse.runtime.evaluate import Evaluator, Score
+
+
+@dataclass(frozen=True)
+class RoundEvaluation:
+    """The measurements of one round."""
+
+    round: int
+    recipe: Recipe
+    settings: FederationSettings
+    evaluation: EvaluationSettings
+    bank: ModelBank
+    test: Evaluator
+
+    @property
+    def is_due(self) -> bool:
+        """Whether this round is evaluated."""
+        return self.round % self.evaluation.every == 0 or self.round == self.settings.rounds
+
+    @property
+    def asks(self) -> tuple[str, ...]:
+        """What tasks ask for, so that clients' own models can be measured."""
+        wanted = self.evaluation.clients
+        if wanted is None:
+            wanted = self.recipe.exchange.carries in ("predictions", "nothing")
+        return (TEST_OUTPUTS,) if wanted and self.is_due else ()
+
+    def prototype(
+        self, name: str, merged: Weights | None, weights: Weights, own: Tensor, report: Mapping[str, float]
+    ) -> PrototypeRecord:
+        """One prototype: the server's model, or the mean over its clients' latest ones where only they have any.
+
+        ``own`` has accuracy and loss of those clients' models, a row each.
+        """
+        if not self.is_due:
+            return PrototypeRecord(fusion=report)
+        if not self.recipe.has_server_model:
+            return _mean_of(own)
+        after = self._score(name, weights)
+        before = None
+        if merged is not None and self.recipe.fuse.makes_students:
+            before = after if merged.equals(weights) else self._score(name, merged)
+        return PrototypeRecord(after.accuracy, finite(after.loss), before.accuracy if before else None, report)
+
+    def clients(self, updates: Sequence[Update]) -> dict[int, Score]:
+        """How good the own models of clients are that were asked."""
+        return {u.client: self.test.score_table(u.test_outputs[PREDICTIONS]) for u in updates if u.test_outputs}
+
+    def ensemble(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> float | None:
+        """Accuracy of what the students imitate: asked by the server, or as the clients answered themselves."""
+        if not teachers or not self.is_due or not self.evaluation.ensemble:
+            return None
+        ensemble = self.recipe.fuse.ensemble(view, merged, teachers)
+        if ensemble:
+            return self.test.score_logits(ensemble).accuracy
+        examined = [update for update in teachers if update.test_outputs]
+        answers = self.recipe.exchange.combine_exams(examined) if examined else None
+        return self.test.score_table(answers.log_probabilities).accuracy if answers else None
+
+    def _score(self, prototype: str, weights: Weights) -> Score:
+        return self.test.score(self.bank.lend(prototype, weights))
+
+
+def _mean_of(scores: Tensor) -> PrototypeRecord:
+    if not len(scores):
+        return PrototypeRecord()
+    accuracy, loss = scores.mean(dim=0).tolist()
+    return PrototypeRecord(accuracy, finite(loss))

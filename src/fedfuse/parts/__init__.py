@@ -1,0 +1,1 @@
+"""The slots of a method, a folder each, and what a part is shown when it is its turn."""

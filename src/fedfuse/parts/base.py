@@ -1,0 +1,39 @@
+"""The base of a method's parts, and what a part may ask of the experiment before round 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from fedfuse.core.part import Part
+from fedfuse.runtime.bank import ModelBank
+from fedfuse.runtime.optimizers import Optimizer
+
+
+@dataclass(frozen=True)
+class CheckContext:
+    """The experiment that a part is about to work in."""
+
+    bank: ModelBank
+    optimizer: Optimizer
+    has_validation: bool
+    inputs: int | None = None
+    """How many public inputs a fusion has, if there are any."""
+
+
+class MethodPart(Part):
+    """A start, an exchange, a local objective, a screen, a merge or a fusion."""
+
+    kind: str
+
+    needs_source: ClassVar[bool] = False
+    """Whether it reads unlabelled inputs on the server."""
+
+    takes_fresh_inputs: ClassVar[bool] = False
+    """Whether these may be new at every step, and not the same inputs again."""
+
+    needs_labels: ClassVar[bool] = False
+    """Whether it reads the true labels of those inputs, which only a bound or a labelled public set allows."""
+
+    def check(self, context: CheckContext) -> None:
+        """Raise a ConfigError with the reason if this part cannot work in this setting."""

@@ -1,0 +1,60 @@
+"""What a fusion is: predictions of many models into the weights of one student per prototype."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from torch import Tensor
+
+from fedfuse.core.messages import Tensors, Update
+from fedfuse.core.weights import Weights
+from fedfuse.parts.base import MethodPart
+from fedfuse.parts.context import ServerView
+
+Reads = Literal["weights", "predictions", "nothing"]
+
+
+@dataclass(frozen=True)
+class Fused:
+    """The students' weights, what there is to say about each, and the memory of the next round."""
+
+    weights: Mapping[str, Weights]
+    report: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    memory: Tensors = field(default_factory=dict)
+
+
+class Fuse(MethodPart):
+    """Predictions to weights."""
+
+    needs_source: ClassVar[bool] = True
+    reads: ClassVar[Reads] = "weights"
+    """What it needs of the clients."""
+    makes_students: ClassVar[bool] = True
+    """Whether it trains models, so that there is a before and an after."""
+
+    @property
+    def reads_testimony(self) -> bool:
+        """Whether clients' own words decide how much they count as teachers."""
+        return False
+
+    @property
+    def compares_widths(self) -> bool:
+        """Whether it subtracts what the server had from what clients sent, which then must be of the same widths."""
+        return False
+
+    def trains_without_clients(self, prototype: str) -> bool:
+        """Whether a model that no client runs learns from those that others run."""
+        return False
+
+    @abstractmethod
+    def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:
+        """Students, taught by all teachers of all prototypes; ``merged`` has the prototypes that clients ran."""
+
+    @abstractmethod
+    def ensemble(
+        self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]
+    ) -> Callable[[Tensor], Tensor] | None:
+        """The ensemble that the students imitate, as a function from inputs to logits; None if there is none."""

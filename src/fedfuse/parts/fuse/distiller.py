@@ -1,0 +1,259 @@
+"""Train one student towards fixed targets: step budget, cosine rate, early stopping, best student kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import torch
+import torch.nn.functional as F
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from fedfuse.core.errors import ConfigError
+from fedfuse.core.part import Settings
+from fedfuse.core.randomness import Key
+from fedfuse.core.weights import Weights
+from fedfuse.models import Classifier
+from fedfuse.parts.base import CheckContext
+from fedfuse.parts.context import ServerView
+from fedfuse.parts.fuse.base import Fused
+from fedfuse.parts.fuse.batches import DistillBatch, Step, steps_of
+from fedfuse.parts.fuse.swa import RunningAverage, Swa
+from fedfuse.runtime.bank import ModelBank
+from fedfuse.runtime.batches import slices
+from fedfuse.runtime.evaluate import Evaluator
+from fedfuse.runtime.optimizers import Adam, AnyOptimizer
+from fedfuse.runtime.pool import Progress
+from fedfuse.runtime.source import Source
+
+STEPS = 10_000
+"""FedDF's printed number."""
+
+
+class Distiller(Settings):
+    """How a student is trained on the server; the defaults are FedDF's printed ones."""
+
+    steps: int | None = Field(
+        None, ge=0, description="most optimiser steps per round, 10000 unless epochs are given; 0: the merged weights"
+    )
+    epochs: int | None = Field(None, ge=1, description="passes over the source instead of a number of steps; FedBE: 20")
+    batch_size: int = Field(128, ge=2)
+    optimizer: AnyOptimizer = Field(default_factory=Adam)
+    schedule: Literal["cosine", "constant"] = Field(
+        "cosine", description="cosine: to zero over the whole step budget. With swa, the rate its cycles start from"
+    )
+    loss: Literal["kl", "kl_elementwise", "mse", "kl_mse", "hard"] = Field(
+        "kl",
+        description="kl: KL(teachers, student), mean over the batch; kl_elementwise: mean over classes too, as FedBE's "
+        "code (gradients K times smaller); mse: squared error of logits against the teachers' probabilities, as "
+        "FedED; kl_mse: the sum of kl and mse; hard: cross-entropy with the teachers' most probable class",
+    )
+    temperature: float = Field(
+        1.0, gt=0, description="of the ensemble and the student inside kl, which is scaled by its square"
+    )
+    clip_norm: float | None = Field(None, gt=0, description="bound on the gradient norm; FedDF's code used 5")
+    keep: Literal["best", "last"] = Field("best", description="best on the validation split, or last")
+    evaluate_every: int = Field(100, ge=1, description="steps between looks at the validation split")
+    patience: int = Field(
+        1000, ge=1, description="stop after so many steps without a better validation accuracy, if the best is kept"
+    )
+    keep_start: bool = Field(False, description="let the un-distilled start win if validation prefers it")
+    swa: Swa | None = Field(
+        None, description="return the average of collected students instead of one of them; needs keep last"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _ten_thousand_steps(cls, value: Any) -> Any:
+        if isinstance(value, dict) and "steps" not in value and value.get("epochs") is None:
+            return {**value, "steps": STEPS}
+        return value
+
+    @model_validator(mode="after")
+    def _every_key_does_something(self) -> Self:
+        if (self.steps is None) == (self.epochs is None):
+            raise ValueError("steps and epochs both say how long to distil; give one of them and leave the other null")
+        if self.keep == "best" and self.swa is not None:
+            raise ValueError("swa averages students, so that none is chosen by validation; set keep to last")
+        if self.keep == "last" and self.keep_start:
+            raise ValueError("keep_start lets validation choose the start, but keep is last; set keep to best")
+        if self.temperature != 1 and not self.loss.startswith("kl"):
+            raise ValueError(f"temperature softens kl, but loss is {self.loss}; set it to 1")
+        return self
+
+    def check(self, context: CheckContext, address: str) -> None:
+        """Raise a ConfigError if something here would have no effect on a source of this size."""
+        if self.swa is None or context.inputs is None:
+            return
+        steps = self.budget(context.inputs)
+        if self.swa.collections(steps) == 0:
+            raise ConfigError(
+                f"{address}.swa would collect no student: {context.inputs} inputs make {steps} steps, and it collects "
+                f"every {self.swa.cycle} steps after step {self.swa.collect_after}; lower {address}.swa.collect_after "
+                f"or {address}.batch_size, or set {address}.swa to null"
+            )
+
+    def plan(self, source: Source, key: Key) -> list[Step]:
+        """The mini-batches of a whole distillation."""
+        return steps_of(source, self.budget(len(source)), self.batch_size, key)
+
+    def budget(self, inputs: int) -> int:
+        """Steps planned for a source of this size."""
+        if self.epochs is not None:
+            return self.epochs * len(slices(inputs, self.batch_size))
+        assert self.steps is not None, "one of both is given"
+        return self.steps
+
+    def distil(self, student: Classifier, batches: Sequence[DistillBatch], context: DistillContext) -> Distilled:
+        """Train the student through the batches, and leave in it the weights to keep."""
+        optimizer = self.optimizer.build(student)
+        judge = context.validation if self.keep == "best" else None
+        best = _Best(student, judge, consider_now=self.keep_start)
+        average = RunningAverage(student)
+        taken, diverged_at = 0, None
+        student.train()
+        with context.key.child("dropout").default_generator():
+            for batch in batches:
+                inputs, target = batch()
+                loss = self.distance(target, student(inputs))
+                optimizer.zero_grad()
+                loss.backward()
+                if self.clip_norm is not None:
+                    nn.utils.clip_grad_norm_(student.parameters(), self.clip_norm)
+                _set_rate(optimizer, self._rate(taken, len(batches)))
+                optimizer.step()
+                taken += 1
+                if self.swa is not None and self.swa.collects(taken):
+                    average.collect()
+                if taken % self.evaluate_every == 0 or taken == len(batches):
+                    context.progress("distil", taken, len(batches))
+                    if not Weights.of(student).is_finite():
+                        diverged_at = taken  # no step leads back from there
+                        break
+                    best.consider(taken)
+                    if taken - best.step >= self.patience:
+                        break
+        best.restore()
+        average.install(context.source)
+        collected = None if self.swa is None else average.count
+        return Distilled(taken, best.step, best.accuracy, diverged_at, collected)
+
+    def distance(self, target: Tensor, logits: Tensor) -> Tensor:
+        """How far a student's logits are from the teachers' log-probabilities, mean over the batch."""
+        if self.loss == "hard":
+            return F.cross_entropy(logits, target.argmax(dim=1))
+        if self.loss == "mse":
+            return _squared_error(target, logits)
+        divergence = _divergence(target, logits, self.temperature)
+        if self.loss == "kl_elementwise":
+            return divergence.mean()
+        divergence = divergence.sum() / len(target)
+        return divergence + _squared_error(target, logits) if self.loss == "kl_mse" else divergence
+
+    def _rate(self, step: int, budget: int) -> float:
+        fraction = 1.0 if self.swa is None else self.swa.rate_fraction(step)
+        if self.schedule == "cosine":
+            fraction *= 0.5 * (1 + math.cos(math.pi * step / budget))
+        return self.optimizer.learning_rate * fraction
+
+
+@dataclass(frozen=True)
+class DistillContext:
+    """The surroundings of a distillation."""
+
+    source: Source
+    validation: Evaluator | None
+    key: Key
+    progress: Progress
+
+
+@dataclass(frozen=True)
+class Distilled:
+    """Steps taken, the step whose student was kept, its validation accuracy if there was a validation split, the step
+    at which the student was found to have left the finite numbers, and how many students SWA averaged."""
+
+    steps: int
+    best_step: int
+    validation_accuracy: float | None = None
+    diverged_at: int | None = None
+    collected: int | None = None
+
+    def report(self) -> dict[str, float]:
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+def teach(
+    view: ServerView, distiller: Distiller, begin: Mapping[str, Weights], batches: Sequence[DistillBatch]
+) -> Fused:
+    """One student per prototype, all from the same batches, by whoever does the server's heavy work."""
+    assert view.source is not None, "checked before round 1"
+    job = DistillJob(view.bank, distiller, begin, batches, view.source, view.validation, view.key)
+    return view.pool.run("the distillation", job, view.progress)
+
+
+@dataclass(frozen=True)
+class DistillJob:
+    """All that the distillation of a round is made of, so that it can take place in another process."""
+
+    bank: ModelBank
+    distiller: Distiller
+    begin: Mapping[str, Weights]
+    batches: Sequence[DistillBatch]
+    source: Source
+    validation: Evaluator | None
+    key: Key
+
+    def __call__(self, progress: Progress) -> Fused:
+        weights, report = {}, {}
+        with self.bank.compute.at_work():
+            for prototype, start in self.begin.items():
+                student = self.bank.lend(prototype, start)
+                context = DistillContext(self.source, self.validation, self.key.child(prototype), progress)
+                report[prototype] = self.distiller.distil(student, self.batches, context).report()
+                weights[prototype] = Weights.of(student, start.layout)
+        return Fused(weights, report)
+
+
+class _Best:
+    """The best student so far by validation accuracy; without a validation split, simply the last one."""
+
+    def __init__(self, student: Classifier, validation: Evaluator | None, consider_now: bool) -> None:
+        self.student, self.validation = student, validation
+        self.step = 0
+        self.accuracy: float | None = None
+        self.weights: Weights | None = None
+        if consider_now:
+            self.consider(0)
+
+    def consider(self, step: int) -> None:
+        if self.validation is None:
+            self.step = step
+            return
+        score = self.validation.score(self.student)
+        if math.isfinite(score.loss) and (self.accuracy is None or score.accuracy > self.accuracy):
+            self.step, self.accuracy, self.weights = step, score.accuracy, Weights.of(self.student)
+
+    def restore(self) -> None:
+        if self.weights is not None:
+            self.weights.load_into(self.student)
+
+
+def _divergence(target: Tensor, logits: Tensor, temperature: float) -> Tensor:
+    """The terms of T^2 KL(teachers || student), of which each is the softmax of its log-probabilities over T."""
+    if temperature == 1:
+        return F.kl_div(logits.log_softmax(dim=1), target, log_target=True, reduction="none")
+    soft = (target / temperature).log_softmax(dim=1)
+    student = (logits / temperature).log_softmax(dim=1)
+    return temperature**2 * F.kl_div(student, soft, log_target=True, reduction="none")
+
+
+def _squared_error(target: Tensor, logits: Tensor) -> Tensor:
+    return F.mse_loss(logits, target.exp())
+
+
+def _set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    for group in optimizer.param_groups:
+        group["lr"] = rate

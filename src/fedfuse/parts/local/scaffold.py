@@ -1,0 +1,112 @@
+"""The control variates of SCAFFOLD, option II (Karimireddy et al., 2020).
+
+    y <- y - eta (g(y) - c_i + c)                    every local step; c_i is the client's, c the server's
+    c_i+ = c_i - c + (x_{t-1} - y) / (K eta)         after K steps: the mean gradient that the client met
+    c <- c + (1/N) sum_{i in S_t} (c_i+ - c_i)       N: all clients that run this prototype, sampled or not
+
+Both start at zero, and only parameters have them: BatchNorm statistics are not descended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from fedfuse.core.errors import ConfigError
+from fedfuse.core.messages import Tensors, Update
+from fedfuse.core.weights import Weights
+from fedfuse.parts.base import CheckContext
+from fedfuse.parts.context import ServerView
+from fedfuse.parts.local.objective import Hooks, Objective, Visit
+from fedfuse.runtime.bank import ModelBank
+from fedfuse.runtime.optimizers import Sgd
+
+
+class ControlVariates(Objective):
+    """Cross-entropy, its gradients corrected by how the client's usually differ from everybody's."""
+
+    kind: Literal["control_variates"] = "control_variates"
+    needs_weights: ClassVar[bool] = True
+    remembers_weights: ClassVar[bool] = True
+
+    def check(self, context: CheckContext) -> None:
+        if not isinstance(context.optimizer, Sgd):
+            raise ConfigError(
+                "method.local control_variates reads a client's gradients off the distance it moved, "
+                f"but training.optimizer {context.optimizer.kind} rescales its steps; use sgd"
+            )
+
+    def begin(self, visit: Visit) -> Hooks:
+        return _ControlHooks(visit)
+
+    def broadcast(self, view: ServerView, chosen: Mapping[int, str]) -> Mapping[int, Tensors]:
+        return {client: {"control": _control(view, prototype)} for client, prototype in chosen.items()}
+
+    def update_spec(self, bank: ModelBank, prototype: str) -> Mapping[str, tuple[int, ...]]:
+        return {"control_change": (bank.layout(prototype).parameter_count,)}
+
+    def after_round(self, view: ServerView, updates: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:
+        changes = {p: [u.extras["control_change"] for u in updates if u.prototype == p] for p in weights}
+        moved = {p: _moved(_control(view, p), own, view.clients_of[p]) for p, own in changes.items() if own}
+        return {**view.memory, **moved}
+
+
+def _control(view: ServerView, prototype: str) -> Tensor:
+    """c: each prototype has its own, because gradients of different networks do not add up."""
+    return view.memory.get(prototype, torch.zeros_like(view.weights[prototype].parameters))
+
+
+def _moved(control: Tensor, changes: Sequence[Tensor], clients: int) -> Tensor:
+    """c + (1/N) sum (c_i+ - c_i), in double precision as the average of weights."""
+    total = torch.zeros_like(control, dtype=torch.float64)
+    for change in changes:
+        total.add_(change)
+    return (control + total / clients).to(control.dtype)
+
+
+class _ControlHooks(Hooks):
+    def __init__(self, visit: Visit) -> None:
+        optimizer = visit.training.optimizer
+        assert isinstance(optimizer, Sgd), "checked before round 1"
+        self.visit = visit
+        self.momentum = optimizer.momentum
+        self.server = visit.task.extras["control"]
+        self.own = visit.state.get("control", torch.zeros_like(self.server))
+        self.parameters = list(visit.model.parameters())
+        self.corrections = _shaped(self.server - self.own, self.parameters)
+        self.last_pace = self.pace = 0.0
+        self.rates = visit.training.rates(1.0, visit.training.steps(len(visit.examples)))
+
+    @torch.no_grad()
+    def on_gradient(self) -> None:
+        for parameter, correction in zip(self.parameters, self.corrections, strict=True):
+            if parameter.grad is not None:  # one that the loss never reaches does not move, so its correction is zero
+                parameter.grad.add_(correction)
+
+    def on_step_end(self) -> None:
+        """Sum up K. With momentum a gradient goes on moving the weights, so K is the sum of all the paces."""
+        self.last_pace = self.momentum * self.last_pace + 1
+        self.pace += next(self.rates) * self.last_pace
+
+    @cached_property
+    def change(self) -> Tensor:
+        """c_i+ - c_i, written so that client and server add the very same numbers."""
+        received = self.visit.task.weights
+        distance = received.parameters - Weights.of(self.visit.model, received.layout).parameters
+        return distance / (self.pace * self.visit.learning_rate) - self.server
+
+    def extras(self) -> Tensors:
+        return {"control_change": self.change}
+
+    def state(self) -> Tensors:
+        return {"control": self.own + self.change}
+
+
+def _shaped(flat: Tensor, parameters: Sequence[Tensor]) -> list[Tensor]:
+    """A flat vector as one tensor for each parameter, on the parameters' device."""
+    pieces = flat.split([p.numel() for p in parameters])
+    return [piece.view(p.shape).to(p.device) for piece, p in zip(pieces, parameters, strict=True)]

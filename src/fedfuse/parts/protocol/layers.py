@@ -1,0 +1,116 @@
+"""One layer at a time, as FedMA (Wang et al., 2020): match it, freeze it, train the rest, go on to the next.
+
+A network of L weight layers takes L rounds, with the same clients in all of them. In the round of layer l a client
+
+    l = 0   receives a whole model of the architecture's own widths, as merge ``matched`` makes it for this client
+    l > 0   receives layer l - 1 as the server matched it, and where its own neurons are in it; installs the layer,
+            brings its layer l into that order (zeros for neurons that it had not), holds layers 0 .. l - 1 still
+    then    trains what is not held, sends layer l, and keeps its other layers for the next round
+
+With the output layer travel its label counts, by which the server averages that layer class by class. Who misses a
+round is out until the next L rounds begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import ClassVar, Literal
+
+import torch
+
+from fedfuse.core.messages import Task, Tensors, Update
+from fedfuse.core.weights import Layout, Weights
+from fedfuse.models.chain import Link, carry_over, chain
+from fedfuse.parts.context import ServerView
+from fedfuse.parts.protocol.base import Answer, Carries, Exchange, Party, Shapes, Trained
+from fedfuse.parts.scores.labels import COUNTS
+from fedfuse.runtime.bank import ModelBank
+
+LATEST, ASSIGNMENT = "matched/", "assignment"
+"""What comes down: the tensors of the layer that was matched last, and the place of each own neuron in it."""
+OWN = "exchange/layer/"
+"""Where a client's state has its tensors."""
+ANSWERED, LATELY = "answered", "answered_round"
+
+
+class LayerByLayer(Exchange):
+    """Clients send one layer per round; merge ``matched`` joins them."""
+
+    kind: Literal["layers"] = "layers"
+    carries: ClassVar[Carries] = "layer"
+
+    def cohort(self, number: int, bank: ModelBank) -> int:
+        return number - stage_of(number, bank)
+
+    def invited(self, view: ServerView, chosen: Mapping[int, str]) -> Mapping[int, str]:
+        stage = stage_of(view.round, view.bank)
+        if stage == 0:
+            return chosen
+        lately = int(view.memory.get(LATELY, torch.tensor(0))) == view.round - 1
+        present = set(view.memory[ANSWERED].tolist()) if lately else set()
+        return {c: p for c, p in chosen.items() if c in present and stage < len(_links(view.bank, p))}
+
+    def sends_weights(self, view: ServerView, client: int) -> bool:
+        return stage_of(view.round, view.bank) == 0
+
+    def begin(self, task: Task, state: Tensors, bank: ModelBank) -> Weights:
+        stage, links = stage_of(task.round, bank), _links(bank, task.prototype)
+        if stage == 0:
+            return task.weights
+        tensors = {name.removeprefix(OWN): tensor for name, tensor in state.items() if name.startswith(OWN)}
+        tensors |= {n.removeprefix(LATEST): t for n, t in task.extras.items() if n.startswith(LATEST)}
+        matched, link = tensors[links[stage - 1].weight], links[stage]
+        tensors[link.weight] = carry_over(
+            tensors[link.weight], task.extras[ASSIGNMENT].long(), len(matched), link.block
+        )
+        return _weights(tensors, [name for name, _ in bank.layout(task.prototype).parameters])
+
+    @contextmanager
+    def training(self, party: Party) -> Iterator[None]:
+        """Hold the layers that were matched."""
+        held = _links(party.bank, party.task.prototype)[: stage_of(party.task.round, party.bank)]
+        layers = [party.model.get_submodule(link.name) for link in held]
+        try:
+            for layer in layers:
+                layer.requires_grad_(False)
+            yield
+        finally:
+            for layer in layers:
+                layer.requires_grad_(True)
+
+    def answer(self, trained: Trained) -> Answer:
+        stage, links = stage_of(trained.task.round, trained.bank), _links(trained.bank, trained.task.prototype)
+        layer = _weights(trained.weights, links[stage].names)
+        if stage < len(links) - 1:
+            return Answer(layer, state={f"{OWN}{name}": tensor.clone() for name, tensor in trained.weights.items()})
+        return Answer(layer, {COUNTS: trained.examples.label_counts(trained.bank.classes)})
+
+    def weights_spec(self, view: ServerView, task: Task) -> Layout:
+        stage, links = stage_of(view.round, view.bank), _links(view.bank, task.prototype)
+        shapes, link = dict(view.bank.layout(task.prototype).parameters), links[stage]
+        if stage > 0:
+            rows, _, *kernel = shapes[link.weight]
+            shapes[link.weight] = (rows, link.block * len(task.extras[f"{LATEST}{links[stage - 1].weight}"]), *kernel)
+        return Layout(tuple((name, shapes[name]) for name in link.names), ())
+
+    def update_spec(self, view: ServerView, task: Task) -> Shapes:
+        is_last = stage_of(view.round, view.bank) == len(_links(view.bank, task.prototype)) - 1
+        return {COUNTS: (view.bank.classes,)} if is_last else {}
+
+    def after_round(self, view: ServerView, updates: Sequence[Update]) -> Tensors:
+        return {ANSWERED: torch.tensor([update.client for update in updates]), LATELY: torch.tensor(view.round)}
+
+
+def stage_of(number: int, bank: ModelBank) -> int:
+    """Which layer round ``number`` is about; networks with fewer layers wait for the others."""
+    return (number - 1) % max(len(_links(bank, prototype)) for prototype in bank.prototypes)
+
+
+def _links(bank: ModelBank, prototype: str) -> tuple[Link, ...]:
+    return chain(bank.network(prototype))
+
+
+def _weights(tensors: Mapping[str, torch.Tensor], names: Sequence[str]) -> Weights:
+    layout = Layout(tuple((name, tuple(tensors[name].shape)) for name in names), ())
+    return Weights(torch.cat([tensors[name].reshape(-1) for name in names]), layout)

@@ -1,0 +1,112 @@
+"""FedAUX's certainty scores (Sattler et al., 2021): how much an input looks like client k's own data.
+
+    w_k^j = P_k(own | h(x_j)) + 1e-8,   P_k = logistic regression of own examples against public negatives,
+
+on features h of the model that the federation began with, scaled to a norm of at most 1; the regression minimises
+(1/n) sum log(1 + exp(-y w.h)) + (lambda/2) |w|^2, so that Gaussian noise of variance
+
+    2 ln(1.25 / delta) (2 / (n lambda))^2 / epsilon^2
+
+on w makes it (epsilon, delta) differentially private.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from fedfuse.core.messages import Tensors, Update
+from fedfuse.core.randomness import Key
+from fedfuse.core.weights import Weights
+from fedfuse.parts.protocol.base import Party, Shapes
+from fedfuse.parts.scores.base import Weighting
+from fedfuse.runtime.predict import features_on
+from fedfuse.runtime.source import Source
+
+SCORES, EXTRACTOR = "certainty_scores", "extractor"
+DIRECTION, SCALE = "direction", "scale"
+FLOOR = 1e-8
+NEWTON_STEPS = 50
+
+
+class ByCertainty(Weighting):
+    """An answer for an input counts by how much the input looks like the client's own data (4 n0 bytes up, once)."""
+
+    kind: Literal["certainty"] = "certainty"
+    per_input: ClassVar[bool] = True
+    needs_extractor: ClassVar[bool] = True
+    negatives: float = Field(
+        0.2, gt=0, lt=1, description="random share of the public inputs, which only stands for everybody else's data"
+    )
+    regularisation: float = Field(0.01, gt=0, description="lambda of the logistic regression")
+    epsilon: float | None = Field(
+        None, gt=0, description="differential privacy of a client's regression; none without. FedAUX: 0.1"
+    )
+    delta: float = Field(1e-5, gt=0, lt=1)
+
+    def scored(self, source: Source, common: Key) -> Source:
+        return source.part(self._divided(source, common)[0])
+
+    def learn(self, party: Party) -> Tensors:
+        assert party.source is not None, "checked before round 1"
+        extractor = party.task.extras.get(EXTRACTOR, party.task.weights.flat)
+        negatives = party.source.part(self._divided(party.source, party.common)[1])
+        own = Source("own", party.examples.inputs, party.transform, party.bank.compute)
+        features = [_features(extractor, party, inputs) for inputs in (own, negatives)]
+        scale = 1 / torch.cat(features).norm(dim=1).max().clamp_min(1e-12)
+        signs = torch.cat([torch.ones(len(own)), -torch.ones(len(negatives))]).double()
+        direction = fit(torch.cat(features) * scale, signs, self.regularisation)
+        direction = direction + self._noise(party, len(signs), direction)
+        return {EXTRACTOR: extractor, DIRECTION: direction, SCALE: scale}
+
+    def testify(self, learnt: Tensors, party: Party, source: Source) -> Tensors:
+        features = _features(learnt[EXTRACTOR], party, source) * learnt[SCALE]
+        return {SCORES: ((features @ learnt[DIRECTION]).sigmoid() + FLOOR).float()}
+
+    def update_spec(self, inputs: int, classes: int) -> Shapes:
+        return {SCORES: (inputs,)}
+
+    def weights(self, updates: Sequence[Update]) -> list[Tensor]:
+        scores = torch.stack([update.extras[SCORES].double() for update in updates])
+        return [share.unsqueeze(1).float() for share in scores / scores.sum(dim=0)]
+
+    def _divided(self, source: Source, common: Key) -> tuple[Tensor, Tensor]:
+        """Positions of inputs that are asked about and of negatives, at random: files may lie class by class."""
+        number = min(max(1, round(self.negatives * len(source))), len(source) - 1)
+        order = torch.randperm(len(source), generator=common.child("negatives").torch())
+        return order[number:].sort().values, order[:number].sort().values
+
+    def _noise(self, party: Party, examples: int, like: Tensor) -> Tensor:
+        if self.epsilon is None:
+            return torch.zeros_like(like)
+        sensitivity = 2 / (examples * self.regularisation)
+        deviation = math.sqrt(2 * math.log(1.25 / self.delta)) * sensitivity / self.epsilon
+        random = party.key.child("privacy").torch()
+        return deviation * torch.randn(like.shape, dtype=like.dtype, generator=random)
+
+
+def fit(features: Tensor, signs: Tensor, regularisation: float) -> Tensor:
+    """The logistic regression's minimiser, by Newton's method in double precision; the objective is strictly convex."""
+    count, size = features.shape
+    direction = torch.zeros(size, dtype=torch.float64)
+    identity = regularisation * torch.eye(size, dtype=torch.float64)
+    for _ in range(NEWTON_STEPS):
+        wrong = (-signs * (features @ direction)).sigmoid()
+        gradient = -(features * (signs * wrong).unsqueeze(1)).mean(dim=0) + regularisation * direction
+        curvature = features.T @ (features * (wrong * (1 - wrong)).unsqueeze(1)) / count + identity
+        step = torch.linalg.solve(curvature, gradient)
+        direction = direction - step
+        if float(step.norm()) <= 1e-10 * (1 + float(direction.norm())):
+            break
+    return direction
+
+
+def _features(extractor: Tensor, party: Party, source: Source) -> Tensor:
+    prototype = party.task.prototype
+    model = party.bank.lend(prototype, Weights(extractor, party.bank.layout(prototype)), role=EXTRACTOR)
+    return features_on(source, model).double()

@@ -1,0 +1,84 @@
+"""w2 of FedED: w_k^j = l_k(x_j)^-6, normalised over k: by how well client k's autoencoder knows input x_j."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+import torch
+import torch.nn.functional as F
+from pydantic import Field
+from torch import Tensor, nn
+
+from fedfuse.core.errors import ConfigError
+from fedfuse.core.messages import Tensors, Update
+from fedfuse.core.weights import Layout, Weights
+from fedfuse.models.autoencoder import autoencoder
+from fedfuse.parts.base import CheckContext
+from fedfuse.parts.protocol.base import Party, Shapes
+from fedfuse.parts.scores.base import Weighting
+from fedfuse.runtime.batches import epoch_batches, slices
+from fedfuse.runtime.optimizers import Adam
+from fedfuse.runtime.source import PREDICTION_BATCH, Source
+
+ERRORS, NETWORK = "reconstruction_errors", "autoencoder"
+
+
+class ByReconstruction(Weighting):
+    """An answer for an input counts by how small the client's autoencoder's error is there (4 n0 bytes up, once)."""
+
+    kind: Literal["reconstruction"] = "reconstruction"
+    per_input: ClassVar[bool] = True
+    exponent: float = Field(6.0, gt=0, description="the thesis tried 1 to 7 and kept 6")
+    epochs: int = Field(30, ge=1, description="passes of the autoencoder over the client's examples")
+    learning_rate: float = Field(1e-3, gt=0)
+    weight_decay: float = Field(1e-5, ge=0)
+    batch_size: int = Field(64, ge=2)
+    scaled: bool = Field(
+        False, description="show the autoencoder inputs in 0..1 instead of normalised ones; the thesis did not"
+    )
+
+    def check(self, context: CheckContext) -> None:
+        if context.bank.reads_texts:
+            raise ConfigError("method.exchange.weighting reconstruction cannot read texts; choose another weighting")
+
+    def learn(self, party: Party) -> Tensors:
+        """Train an autoencoder on the client's examples."""
+        key, compute = party.key.child("autoencoder"), party.bank.compute
+        raw = party.examples.inputs
+        with key.child("initialise").default_generator():
+            network = compute.place(autoencoder(party.examples.shape))
+        optimizer = Adam(learning_rate=self.learning_rate, weight_decay=self.weight_decay).build(network)
+        network.train()
+        for epoch in range(self.epochs):
+            for where in epoch_batches(len(raw), self.batch_size, key.child("batches", epoch)):
+                inputs = compute.inputs(self._seen(party.transform(raw[where]), raw[where]))
+                optimizer.zero_grad()
+                F.mse_loss(network(inputs), inputs).backward()
+                optimizer.step()
+        return {NETWORK: Weights.of(network).flat}
+
+    def testify(self, learnt: Tensors, party: Party, source: Source) -> Tensors:
+        network = autoencoder(party.examples.shape)
+        Weights(learnt[NETWORK], Layout.of(network)).load_into(network)
+        ready = party.bank.compute.place(network).eval()
+        batches = slices(len(source), PREDICTION_BATCH)
+        return {ERRORS: torch.cat([self._errors(ready, source, where) for where in batches])}
+
+    def update_spec(self, inputs: int, classes: int) -> Shapes:
+        return {ERRORS: (inputs,)}
+
+    def weights(self, updates: Sequence[Update]) -> list[Tensor]:
+        # Relative to the smallest error of each input: the same weights, without a power that overflows.
+        errors = torch.stack([update.extras[ERRORS].double() for update in updates]).clamp_min(1e-12)
+        powers = (errors.amin(dim=0) / errors) ** self.exponent
+        return [share.unsqueeze(1).float() for share in powers / powers.sum(dim=0)]
+
+    @torch.no_grad()
+    def _errors(self, network: nn.Module, source: Source, where: slice) -> Tensor:
+        inputs = self._seen(source.inputs(source.all_indices()[where]), source.raw[where])
+        errors: Tensor = (network(inputs) - inputs).square().flatten(1).mean(dim=1)
+        return errors.cpu()
+
+    def _seen(self, normalised: Tensor, raw: Tensor) -> Tensor:
+        return (raw / 255).to(normalised.device) if self.scaled and raw.dtype == torch.uint8 else normalised

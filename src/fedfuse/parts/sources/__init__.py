@@ -1,0 +1,29 @@
+"""Where distillation inputs come from, one file per kind. Labels are never read."""
+
+from typing import Annotated
+
+from fedfuse.core.choice import OneOf
+from fedfuse.parts.sources.base import FiniteSource, SourceSettings, Surroundings
+from fedfuse.parts.sources.folder import UnlabelledFiles
+from fedfuse.parts.sources.generator import FrozenGenerator
+from fedfuse.parts.sources.held_out import HeldOut
+from fedfuse.parts.sources.noise import GaussianNoise, UniformNoise
+from fedfuse.parts.sources.other_dataset import OtherDataset, PublicData
+
+AnySource = Annotated[
+    SourceSettings, OneOf(HeldOut, OtherDataset, UnlabelledFiles, FrozenGenerator, UniformNoise, GaussianNoise)
+]
+
+__all__ = [
+    "AnySource",
+    "FiniteSource",
+    "FrozenGenerator",
+    "GaussianNoise",
+    "HeldOut",
+    "OtherDataset",
+    "PublicData",
+    "SourceSettings",
+    "Surroundings",
+    "UniformNoise",
+    "UnlabelledFiles",
+]
