@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from fedfuse.core.errors import DataError
+from fedfuse.core.randomness import Key
+from fedfuse.data import DataSettings, load
 from fedfuse.data.readers import Reading, read_csv
+from fedfuse.data.readers.contents import Columns
 
 
 def write(path: Path, content: str | bytes) -> Path:
@@ -57,3 +60,29 @@ def test_an_ignored_column_that_is_not_there_is_a_mistake(tmp_path: Path) -> Non
 def test_bad_files_are_named_by_row(tmp_path: Path, content: str | bytes, sentence: str) -> None:
     with pytest.raises(DataError, match=sentence):
         read_csv([write(tmp_path / "d.csv", content)], Reading())
+
+
+def test_columns_are_remembered_by_name(tmp_path: Path) -> None:
+    path = write(tmp_path / "d.csv", "id,width,who,height,label\n7,1,ann,0.5,1\n8,2,bob,-3e2,0\n")
+    contents = read_csv([path], Reading(client_column="who", ignored=("id",)))
+    assert contents.columns == Columns(("width", "height"), ("who", "label", "id"))
+    one = read_csv([path], Reading(client_column="who", input_column="height"))
+    assert one.columns == Columns(("height",), ("id", "width", "who", "label"))
+
+
+def test_files_with_their_columns_in_another_order_are_not_read_by_place(tmp_path: Path) -> None:
+    one = write(tmp_path / "one.csv", "width,height,label\n1,2,0\n3,4,1\n")
+    other = write(tmp_path / "other.csv", "height,width,label\n2,1,0\n4,3,1\n")
+    with pytest.raises(
+        DataError, match=r"other.csv and one.csv have different input columns \(height where .* width\)"
+    ):
+        read_csv([one, other], Reading())
+    settings = DataSettings(name="csv", path=str(one), test_path=str(other))
+    with pytest.raises(DataError, match=r"one.csv, other.csv: test and training examples have different input columns"):
+        load(settings, Key(0))
+
+
+def test_the_cache_knows_the_columns_too(tmp_path: Path) -> None:
+    settings = DataSettings(name="csv", path=str(write(tmp_path / "d.csv", "a,label,b\n1,0,2\n3,1,4\n")))
+    first, again = load(settings, Key(0)), load(settings, Key(0))
+    assert first.columns == again.columns == Columns(("a", "b"), ("label",))

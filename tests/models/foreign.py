@@ -176,3 +176,16 @@ def number(classes: int) -> int:
 
 def failing(classes: int) -> nn.Module:
     raise RuntimeError(f"no weights for {classes} classes\nsecond line")
+
+
+class Lengths(nn.Module):
+    """Sees how long the rows are, padding included."""
+
+    def __init__(self, input_shape: Any, classes: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(input_shape.vocabulary, 5)
+        self.out = nn.Linear(5, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.out(self.embedding(x).mean(dim=1))
+        return logits

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 import fedfuse
@@ -222,9 +223,38 @@ def test_an_experiment_with_a_network_next_to_the_working_folder(tmp_path: Path,
     assert result.summary["updates_refused"] == 0
     assert experiment.run(tmp_path / "again").accuracy == result.accuracy
     assert result.model("mine").feature_size == 5
+    names = load_file(tmp_path / "run" / "final" / "mine.safetensors").keys()
+    assert {"0.weight", "0.bias", "1.running_mean", "1.num_batches_tracked", "3.weight", "3.bias"} < names
+    assert result.model("mine").predict([[0.0, 1.0]]).shape == (1,)
     assert fedfuse.Experiment.load(tmp_path / "run").config == experiment.config
 
 
 def test_an_address_that_is_none():
     with pytest.raises(ConfigError, match=r"models.mine.callable: 'net_of_mine' should be written as package.module"):
         tiny_config(models={"mine": {"arch": "own", "callable": "net_of_mine"}})
+
+
+@pytest.mark.parametrize("function", [name for name, _, _ in ADAPTABLE])
+def test_a_file_loads_back_into_the_network_as_it_was_written(tmp_path, function):
+    """Every name that load_state_dict asks for, and no other; the answers are those of the cut network."""
+    model = made(function)
+    weights = Weights(Weights.of(model).flat + 0.01, Layout.of(model))
+    weights.load_into(model)
+    path = tmp_path / "m.safetensors"
+    save_model(path, own(function), DIGITS, 3, weights, network=model)
+    plain = next(original() for name, original, _ in ADAPTABLE if name == function)
+    plain.load_state_dict(load_file(path))
+    x = torch.rand(4, *DIGITS)
+    expected = model.eval()(x)
+    answer = plain.eval()(x)
+    assert torch.equal(getattr(answer, "logits", answer), expected)
+    loaded = load_model(path, trust_own_code=True)
+    assert torch.equal(loaded(x), expected)
+    assert Weights.of(loaded).equals(weights)
+
+
+def test_a_linear_layer_alone_has_its_own_names_too(tmp_path):
+    model = create(own("only_linear"), (5,), 3, Key(0))
+    save_model(tmp_path / "m", own("only_linear"), (5,), 3, Weights.of(model), network=model)
+    assert load_file(tmp_path / "m").keys() == {"weight", "bias"}
+    assert Weights.of(load_model(tmp_path / "m", trust_own_code=True)).equals(Weights.of(model))

@@ -1,14 +1,23 @@
-"""What is not the file of a model gets a sentence that helps."""
+"""A model's file holds what it needs; earlier ones go on, and what is not a model gets a sentence that helps."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file
 
 import fedfuse
-from fedfuse.core.errors import ConfigError, DataError
+from fedfuse.core.errors import ConfigError, DataError, FedfuseError
+from fedfuse.core.tensor_files import read_safetensors, write_safetensors
+from fedfuse.core.weights import Weights
 from fedfuse.experiment.run import Experiment
 from tests.helpers import tiny_config
 
@@ -40,3 +49,144 @@ def test_other_places(tmp_path: Path) -> None:
 def test_the_package_names_what_it_offers() -> None:
     assert dir(fedfuse) == sorted(fedfuse.__all__)
     assert all(hasattr(fedfuse, name) for name in fedfuse.__all__)
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    return Experiment(tiny_config("fedavg")).run(tmp_path / "run").folder.final_weights("mlp")
+
+
+def changed(path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    """The same file with other metadata."""
+    tensors, about = read_safetensors(path)
+    change(about)
+    other = path.with_name("changed.safetensors")
+    write_safetensors(other, tensors, about)
+    return other
+
+
+def as_format_1(about: dict[str, Any]) -> None:
+    for key in ("format", "interface", "own_names"):
+        del about[key]
+
+
+def test_the_file_says_all_that_is_needed_in_plain_json(saved: Path) -> None:
+    with safe_open(saved, framework="pt") as file:
+        about = json.loads(file.metadata()["fedfuse"])
+    dataset = load_data(saved)
+    assert about["format"] == 2
+    assert about["architecture"]["arch"] == "mlp"
+    assert about["input_shape"] == [2]
+    assert about["interface"]["class_names"] == ["0", "1", "2"]
+    inputs = about["interface"]["inputs"]
+    assert inputs["kind"] == "numbers"
+    np.testing.assert_allclose(inputs["mean"], dataset.mean(axis=0, dtype=np.float64), rtol=1e-12)
+    np.testing.assert_allclose(inputs["std"], dataset.std(axis=0, dtype=np.float64), rtol=1e-12)
+
+
+def load_data(saved: Path) -> np.ndarray:
+    from fedfuse.core.randomness import Key
+    from fedfuse.data import load
+
+    config = Experiment.load(saved.parents[1]).config
+    return load(config.data, Key(config.seed).child("load")).train.inputs.numpy()
+
+
+def test_a_file_of_format_1_gives_the_same_network_and_says_what_it_lacks(saved: Path) -> None:
+    earlier = changed(saved, as_format_1)
+    old, new = fedfuse.load_model(earlier), fedfuse.load_model(saved)
+    assert Weights.of(old).equals(Weights.of(new))
+    assert torch.equal(old(torch.ones(1, 2)), new(torch.ones(1, 2)))
+    assert old.classes_ is None
+    for ask in (old.predict, old.predict_proba):
+        with pytest.raises(
+            DataError, match=r"^this model's file has no normalisation, class names or tokenizer"
+        ) as said:
+            ask([[1.0, 2.0]])
+        assert "\n" not in str(said.value)
+
+
+def test_weights_have_the_bytes_of_the_last_checkpoint(saved: Path) -> None:
+    """What the file says beside them changes nothing."""
+    checkpoint = load_file(max((saved.parents[1] / "checkpoints").glob("*.safetensors")))
+    flat = torch.cat([tensor.flatten() for tensor in Weights.of(fedfuse.load_model(saved)).values()])
+    assert any(torch.equal(tensor, flat) for tensor in checkpoint.values())
+
+
+def set_at(*path: Any, value: Any) -> Callable[[dict[str, Any]], object]:
+    def change(about: dict[str, Any]) -> None:
+        inner: Any = about
+        for key in path[:-1]:
+            inner = inner[key]
+        inner[path[-1]] = value
+
+    return change
+
+
+HOSTILE = {
+    "a later format": (set_at("format", value=3), "has format 3, and this version of fedfuse reads up to 2; update"),
+    "a format below 1": (set_at("format", value=0), "format: Input should be greater than or equal to 1"),
+    "a format of words": (set_at("format", value="two"), "format: Input should be a valid integer"),
+    "no architecture": (lambda about: about.pop("architecture"), "architecture: Field required"),
+    "an architecture of words": (set_at("architecture", value="mlp"), "architecture: Input should be"),
+    "an architecture without a name": (lambda about: about["architecture"].pop("arch"), "architecture"),
+    "an unknown architecture": (set_at("architecture", "arch", value="nlp"), "architecture"),
+    "an unknown key of it": (set_at("architecture", "depth", value=3), "unknown key 'depth'"),
+    "no shape": (lambda about: about.pop("input_shape"), "input_shape: Field required"),
+    "a shape of nothing": (set_at("input_shape", value=[]), r"input_shape: \[\] is not the shape of an input"),
+    "a negative shape": (set_at("input_shape", value=[-2]), "is not the shape of an input"),
+    "a shape of words": (set_at("input_shape", value="two"), "is not the shape of an input"),
+    "a number for a shape": (set_at("input_shape", value=2), "input_shape: 2 is not the shape"),
+    "another shape": (set_at("input_shape", value=[3]), "constants of 2 channels or columns do not fit inputs of"),
+    "a text's shape": (set_at("input_shape", value={"length": 2, "vocabulary": 5}), "do not fit inputs of"),
+    "no class": (set_at("classes", value=0), "classes: Input should be greater than or equal to 1"),
+    "more classes than names": (set_at("classes", value=4), "3 classes are named, but there are 4"),
+    "fewer names": (set_at("interface", "class_names", value=["a"]), "1 classes are named, but there are 3"),
+    "names that are none": (set_at("interface", "class_names", value=[1, 2, 3]), "class_names.0: Input should be a"),
+    "no inputs": (lambda about: about["interface"].pop("inputs"), "interface.inputs: Field required"),
+    "unknown inputs": (set_at("interface", "inputs", "kind", value="sounds"), "interface.inputs"),
+    "a deviation of 0": (set_at("interface", "inputs", "std", value=[0, 1]), "one deviation above 0 for each"),
+    "a mean less": (set_at("interface", "inputs", "mean", value=[0]), "needs one mean and one deviation"),
+    "a mean of nothing": (
+        set_at("interface", "inputs", "mean", 0, value=None),
+        "mean.0: Input should be a valid number",
+    ),
+    "a name of a column": (set_at("interface", "inputs", "columns", value=["a"]), "1 names of columns do not fit"),
+    "a key from elsewhere": (set_at("interface", "inputs", "pickle", value="x"), "unknown key 'pickle'"),
+    "other widths": (set_at("architecture", "hidden", value=[6, 6]), "does not fit the network that 'mlp' builds now"),
+}
+
+
+@pytest.mark.parametrize("name", list(HOSTILE))
+def test_metadata_that_were_tampered_with_are_refused_in_one_sentence(saved: Path, name: str) -> None:
+    change, words = HOSTILE[name]
+    with pytest.raises(FedfuseError, match=words) as refusal:
+        fedfuse.load_model(changed(saved, change))
+    assert "\n" not in str(refusal.value)
+    assert "changed.safetensors" in str(refusal.value)
+
+
+def test_a_file_cut_off_anywhere_is_refused_in_one_sentence(saved: Path) -> None:
+    whole = saved.read_bytes()
+    for length in (0, 4, 8, 100, len(whole) // 2, len(whole) - 1):
+        saved.write_bytes(whole[:length])
+        with pytest.raises(DataError, match="is not a model saved by fedfuse") as refusal:
+            fedfuse.load_model(saved)
+        assert "\n" not in str(refusal.value)
+
+
+def test_a_file_without_our_metadata_is_refused(tmp_path: Path) -> None:
+    from safetensors.torch import save_file
+
+    save_file({"a": torch.zeros(2)}, tmp_path / "plain.safetensors")
+    with pytest.raises(DataError, match="is not a model saved by fedfuse"):
+        fedfuse.load_model(tmp_path / "plain.safetensors")
+
+
+@pytest.mark.parametrize("arch", ["a_module_of_mine:Net", "own"])
+def test_no_code_is_imported_unasked(saved: Path, arch: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a_module_of_mine.py").write_text("raise SystemExit('imported')")
+    monkeypatch.chdir(tmp_path)
+    architecture = {"arch": arch, "callable": "a_module_of_mine:net"}
+    with pytest.raises(DataError, match=r"is built by calling 'a_module_of_mine:[Nn]et'; if you trust the file"):
+        fedfuse.load_model(changed(saved, set_at("architecture", value=architecture)))

@@ -18,6 +18,7 @@ from rich.console import Console
 import fedfuse
 from fedfuse.cli import flower, generator
 from fedfuse.cli.console import console, errors, print_facts, print_sheet
+from fedfuse.cli.export import export
 from fedfuse.core.errors import ConfigError, FedfuseError, OlderKeyWarning, unknown
 
 FAILURE = 2
@@ -235,6 +236,9 @@ def models() -> None:
         "BatchNorm's, which travel too.",
         highlight=False,
     )
+
+
+app.command()(export)
 
 
 @app.command()

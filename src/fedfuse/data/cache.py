@@ -7,15 +7,16 @@ import json
 import os
 import zlib
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
 from fedfuse.core.files import write_atomically, write_text
-from fedfuse.data.readers.contents import Array, Contents, Reading
+from fedfuse.data.readers.contents import Array, Columns, Contents, Reading
 
 TABLES = (".parquet", ".csv", ".jsonl", ".txt", ".npz")
-FORMAT = 3
+FORMAT = 4
 """Raised whenever the decoded arrays of the same file would differ from those of an older version."""
 
 
@@ -65,10 +66,11 @@ def _load(folder: Path) -> Contents | None:
         clients = np.load(folder / "clients.npy", allow_pickle=False) if description["clients"] else None
         if description["checksums"] != _checksums(inputs, labels, clients):
             return None
-        names = description["class_names"]
+        names, columns = description["class_names"], description["columns"]
     except (OSError, ValueError, KeyError, TypeError, EOFError):
         return None
-    return Contents(inputs, labels, None if names is None else tuple(names), clients)
+    known = None if columns is None else Columns(tuple(columns["inputs"]), tuple(columns["beside"]))
+    return Contents(inputs, labels, None if names is None else tuple(names), clients, known)
 
 
 def _store(folder: Path, contents: Contents) -> None:
@@ -76,6 +78,7 @@ def _store(folder: Path, contents: Contents) -> None:
         "checksums": _checksums(contents.inputs, contents.labels, contents.clients),
         "class_names": contents.class_names,
         "clients": contents.clients is not None,
+        "columns": None if contents.columns is None else asdict(contents.columns),
     }
     try:
         _save(folder / "inputs.npy", contents.inputs)

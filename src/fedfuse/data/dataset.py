@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from fedfuse.core.text import PADDING, TextShape
+from fedfuse.data.readers.contents import Columns
 from fedfuse.data.tokens import Tokenizer
 
 InputKind = Literal["images", "texts", "numbers"]
@@ -103,6 +104,8 @@ class Dataset:
     """The official validation split, if it was asked for."""
     incomplete: str | None = None
     """One sentence if the files held something else than the whole dataset."""
+    columns: Columns | None = None
+    """Those of a table of numbers."""
 
     @property
     def classes(self) -> int:

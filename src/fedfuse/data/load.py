@@ -20,7 +20,7 @@ from fedfuse.data.lookup import read_known
 from fedfuse.data.measure import measure
 from fedfuse.data.own_files import read_own_files
 from fedfuse.data.readers import Contents, Found, Reading
-from fedfuse.data.readers.contents import check_range, describe
+from fedfuse.data.readers.contents import check_columns, check_range, describe
 from fedfuse.data.settings import GENERATED, HUB_PREFIX, INSTALLED, DataSettings
 from fedfuse.data.tokens import TextSettings, Tokenizer, tokenizer_of
 from fedfuse.data.toys import read_toy
@@ -51,6 +51,7 @@ def load(settings: DataSettings, key: Key, tokenizer: Tokenizer | None = None) -
         reading.tokenizer if _are_texts(found) else None,
         None if found.validation is None else _examples(found.validation, None, key),
         None if card is None else what_is_missing(card, found.counts, found.origin),
+        found.train.columns,
     )
 
 
@@ -105,6 +106,7 @@ def _check_inputs(found: Found, settings: DataSettings) -> None:
             raise DataError(
                 f"{found.origin}: training inputs have {describe(train)} and {part} inputs {describe(contents.inputs)}"
             )
+        check_columns(contents, found.train, f"{found.origin}: {part} and training examples")
     if found.train.clients is None and settings.client_column is not None:
         raise DataError(f"data.client_column: {found.origin} has no column '{settings.client_column}'")
     if settings.text is not None and not _are_texts(found):

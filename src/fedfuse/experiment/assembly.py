@@ -20,6 +20,7 @@ from fedfuse.federation import Engine, Federation, FederationSettings, Recipe
 from fedfuse.federation.client import Clients
 from fedfuse.federation.events import EventLog
 from fedfuse.federation.sampling import clients_per_round, pooled, prototype_of
+from fedfuse.models.interface import Interface
 from fedfuse.parts.base import CheckContext
 from fedfuse.parts.protocol.base import PREDICTIONS, WEIGHTS
 from fedfuse.parts.sources import Surroundings
@@ -41,6 +42,13 @@ class Built:
     source: Source | None
     clients: Clients
     federation: Federation
+
+    @property
+    def interface(self) -> Interface:
+        """What the models of a run are told about their inputs and classes."""
+        by_batch = self.config.federation.batch_norm == "batch"
+        batch = self.config.evaluation.batch_size if by_batch else None
+        return Interface.of(self.dataset, self.config.data, batch)
 
     @cached_property
     def facts(self) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class RunResult:
 
     def client_model(self, client: int) -> Classifier:
         """A client's own final model, where a method leaves none on the server."""
-        return load_model(self.folder.final_client(client))
+        return load_model(self.folder.final_client(client), trust_own_code=True)
 
 
 class Experiment:
@@ -201,7 +201,7 @@ class _Run:
 
     def _conclude(self, built: Built, snapshot: Snapshot) -> RunResult:
         config, server = self.config, snapshot.server
-        self._save_models(built.federation, snapshot)
+        self._save_models(built, snapshot)
         about = {"name": config.name, "method": config.method.called, "seed": config.seed, **built.facts}
         summary = summarise(server, about, config.evaluation.target_accuracy, config.recipe.has_server_model)
         draw_run(self.folder.pictures, server.history, built.partition, config.evaluation.target_accuracy)
@@ -209,9 +209,10 @@ class _Run:
         self.folder.write_summary(summary)  # last: its presence means that the run is complete
         return RunResult(self.folder, summary, server.history)
 
-    def _save_models(self, federation: Federation, snapshot: Snapshot) -> None:
+    def _save_models(self, built: Built, snapshot: Snapshot) -> None:
         """The server's models, or the clients' own where the server has none."""
-        bank, folder = federation.bank, self.folder
+        federation, folder = built.federation, self.folder
+        bank = federation.bank
         finals = {folder.final_weights(name): (name, weights) for name, weights in snapshot.server.weights.items()}
         if not self.config.recipe.has_server_model:
             names = federation.prototype_of()
@@ -221,4 +222,5 @@ class _Run:
                 for client, flat in kept.items()
             }
         for path, (name, weights) in finals.items():
-            save_model(path, self.config.models[name], bank.input_shape, bank.classes, weights)
+            architecture, network = self.config.models[name], bank.lend(name, weights)
+            save_model(path, architecture, bank.input_shape, bank.classes, weights, built.interface, network)

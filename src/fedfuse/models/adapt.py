@@ -8,6 +8,7 @@ evaluation mode, ``classifier(features(x))`` equals what the network returned be
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -31,6 +32,7 @@ class AdaptedClassifier(Classifier):
         super().__init__()
         self.network = network
         self.has_features = has_features
+        self.place = place.removeprefix(_NETWORK).removeprefix(".")
         self.classifier = self.get_submodule(place)
         parent, _, name = place.rpartition(".")
         setattr(self.get_submodule(parent), name, nn.Identity())
@@ -38,6 +40,20 @@ class AdaptedClassifier(Classifier):
     def features(self, x: Tensor) -> Tensor:
         h: Tensor = self.network.features(x) if self.has_features else logits_of(self.network(x))  # type: ignore[operator]
         return h
+
+    def own_state(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """These weights, with all else that ``load_state_dict`` of the network as it was written asks for."""
+        whole = {**self.state_dict(), **weights}
+        return {self._own_name(name): tensor.cpu() for name, tensor in whole.items()}
+
+    def adapted_state(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The way back."""
+        names = {self._own_name(name): name for name in (*self.state_dict(), *dict(self.named_buffers()))}
+        return {names.get(name, name): tensor for name, tensor in tensors.items()}
+
+    def _own_name(self, name: str) -> str:
+        where, _, rest = name.partition(".")
+        return rest if where == _NETWORK else ".".join(filter(None, (self.place, rest)))
 
 
 def adapt(network: nn.Module, input_shape: tuple[int, ...], classes: int, name: str) -> Classifier:

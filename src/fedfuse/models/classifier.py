@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor, nn
+
+from fedfuse.core.errors import DataError
+
+if TYPE_CHECKING:
+    from fedfuse.models.predictor import Predictor
 
 
 class Classifier(nn.Module, ABC):
@@ -15,6 +23,10 @@ class Classifier(nn.Module, ABC):
 
     classifier: nn.Module
     feature_size: int
+    predictor: Predictor | None = None
+    """What the file that the network comes from says of raw inputs and classes."""
+    classes_: NDArray[Any] | None = None
+    """The names of the classes, or their numbers where they have none; None where no file has said it."""
 
     @abstractmethod
     def features(self, x: Tensor) -> Tensor:
@@ -23,6 +35,26 @@ class Classifier(nn.Module, ABC):
     def forward(self, x: Tensor) -> Tensor:
         logits: Tensor = self.classifier(self.features(x))
         return logits
+
+    def predict(self, raw: Any) -> NDArray[Any]:
+        """The class of each raw input, one of ``classes_``; the kinds of raw inputs are in docs/using-a-model.md."""
+        return self.known().predict(self, raw)
+
+    def predict_proba(self, raw: Any) -> NDArray[np.float32]:
+        """The probability of each class (columns, as ``classes_``) for each raw input (rows)."""
+        return self.known().probabilities(self, raw)
+
+    def extra_repr(self) -> str:
+        return self.predictor.in_words() if self.predictor else ""
+
+    def known(self) -> Predictor:
+        """What reads raw inputs for this network, or a DataError if its file does not say."""
+        if self.predictor is None:
+            raise DataError(
+                "this model's file has no normalisation, class names or tokenizer, as files of earlier versions; run "
+                "the experiment again, or prepare the inputs yourself and call model(tensor)"
+            )
+        return self.predictor
 
 
 class LayeredClassifier(Classifier):

@@ -1,60 +1,123 @@
-"""A model as one safetensors file that knows its architecture; no pickle."""
+"""A model as one safetensors file that is enough by itself: weights, architecture, inputs, classes; no pickle."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 from safetensors import SafetensorError
 from torch import Tensor
 
+from fedfuse.core.choice import is_address
 from fedfuse.core.errors import ConfigError, DataError
 from fedfuse.core.randomness import Key
 from fedfuse.core.tensor_files import read_safetensors, write_safetensors
-from fedfuse.core.text import TextShape
 from fedfuse.core.weights import Layout, Weights
-from fedfuse.models import AnyArchitecture, Architecture, Classifier, Own, create
+from fedfuse.models import Architecture, Classifier, create
+from fedfuse.models.adapt import AdaptedClassifier
+from fedfuse.models.card import FORMAT, ModelCard
+from fedfuse.models.interface import Interface
+from fedfuse.models.predictor import Predictor
 from fedfuse.models.widths import fitted
 
 
 def save_model(
-    path: Path, architecture: Architecture, input_shape: tuple[int, ...], classes: int, weights: Weights
+    path: Path,
+    architecture: Architecture,
+    input_shape: tuple[int, ...],
+    classes: int,
+    weights: Weights,
+    interface: Interface | None = None,
+    network: Classifier | None = None,
 ) -> None:
-    """Write named tensors and, as metadata, what is needed to rebuild the network."""
-    shape = input_shape._asdict() if isinstance(input_shape, TextShape) else input_shape
-    about = {"architecture": architecture.model_dump(mode="json"), "input_shape": shape, "classes": classes}
-    write_safetensors(path, weights, about)
+    """Write named tensors and, as metadata, what is needed to rebuild the network and to use it.
+
+    ``network``, if given, holds the weights; one of the user's own then has the names in the file that it has itself.
+    """
+    adapted = network if isinstance(network, AdaptedClassifier) else None
+    card = ModelCard(
+        format=FORMAT,
+        architecture=architecture,
+        input_shape=input_shape,
+        classes=classes,
+        interface=interface,
+        own_names=adapted is not None,
+    )
+    tensors = weights if adapted is None else adapted.own_state(weights)
+    write_safetensors(path, tensors, card.model_dump(mode="json"))
 
 
 def load_model(path: str | Path, trust_own_code: bool = False) -> Classifier:
-    """Rebuild a saved model, in eval mode.
+    """Rebuild a saved model, in eval mode: ``model.predict(raw_inputs)``, or ``model(tensor)`` on normalised ones.
 
     A model with ``arch: own`` is rebuilt by importing and calling what the file names. That is code of whoever wrote
     the file, so it runs only if ``trust_own_code`` says so.
     """
     _check_file(Path(path))
+    tensors, card = _read(Path(path), trust_own_code)
+    model = _filled(create(card.architecture, card.input_shape, card.classes, Key(0)), tensors, card, path)
+    if card.interface is not None:
+        model.predictor = Predictor(card.interface, card.input_shape)
+        model.classes_ = card.interface.classes
+    return model.eval()
+
+
+def _read(path: Path, trust_own_code: bool) -> tuple[dict[str, Tensor], ModelCard]:
     try:
-        tensors, about = read_safetensors(Path(path))
-        architecture: Architecture = TypeAdapter(AnyArchitecture).validate_python(about["architecture"])
-    except (SafetensorError, OSError, ValidationError, KeyError, TypeError) as error:
-        raise DataError(f"{path} is not a model saved by fedfuse: {error}") from None
-    if isinstance(architecture, Own) and not trust_own_code:
-        raise DataError(
-            f"{path} is built by calling '{architecture.callable}'; if you trust the file, load it with "
-            "trust_own_code=True"
-        )
-    shape = about["input_shape"]
-    input_shape = TextShape(**shape) if isinstance(shape, dict) else tuple(shape)
-    model = create(architecture, input_shape, about["classes"], Key(0))
+        tensors, about = read_safetensors(path)
+        _check_format(path, about)
+        own = _own_code(about)
+        if own is None or trust_own_code:
+            return tensors, ModelCard.model_validate(about)
+    except ValidationError as error:
+        raise _not_a_model(path, _first_mistake(error)) from None
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
+        raise _not_a_model(path, f"{error}") from None
+    raise DataError(
+        f"{path} is built by calling '{own}'; if you trust the file, load it with trust_own_code=True "
+        "(fedfuse export: --trust-own-code)"
+    )
+
+
+def _check_format(path: Path, about: Any) -> None:
+    number = about.get("format") if isinstance(about, Mapping) else None
+    if isinstance(number, int) and number > FORMAT:
+        raise DataError(f"{path} has format {number}, and this version of fedfuse reads up to {FORMAT}; update fedfuse")
+
+
+def _own_code(about: Any) -> str | None:
+    """The address of what is not ours, found without importing it."""
+    architecture = about.get("architecture") if isinstance(about, Mapping) else None
+    if not isinstance(architecture, Mapping):
+        return None
+    arch = architecture.get("arch")
+    return str(architecture.get("callable")) if arch == "own" else arch if is_address(arch) else None
+
+
+def _not_a_model(path: Path, reason: str) -> DataError:
+    return DataError(f"{path} is not a model saved by fedfuse: {reason.splitlines()[0]}")
+
+
+def _first_mistake(error: ValidationError) -> str:
+    first = error.errors()[0]
+    where, mistake = ".".join(str(step) for step in first["loc"]), first["msg"].removeprefix("Value error, ")
+    return f"{where}: {mistake}" if where else mistake
+
+
+def _filled(model: Classifier, tensors: Mapping[str, Tensor], card: ModelCard, path: str | Path) -> Classifier:
+    if card.own_names and isinstance(model, AdaptedClassifier):
+        tensors = model.adapted_state(tensors)
     try:
         model = fitted(model, _layout_of(tensors, like=Layout.of(model)))
     except (ConfigError, ValueError, KeyError) as error:
         raise DataError(
-            f"{path} does not fit the network that '{architecture.arch}' builds now; was its code changed? ({error})"
+            f"{path} does not fit the network that '{card.architecture.arch}' builds now; was its code changed? "
+            f"({error})"
         ) from None
     model.load_state_dict(tensors, strict=False)  # counters are not saved
-    return model.eval()
+    return model
 
 
 def _check_file(path: Path) -> None:

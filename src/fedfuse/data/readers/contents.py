@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -39,16 +40,25 @@ class Reading:
 
 
 @dataclass(frozen=True)
+class Columns:
+    """The number columns of a table that are its inputs, in this order, and all the others."""
+
+    inputs: tuple[str, ...]
+    beside: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Contents:
     """Checked arrays: uint8 images N x C x H x W, int32 tokens N x length or float32 features N x D; int64 labels.
 
-    ``clients`` names the client that each example belongs to, where the data says so.
+    ``clients`` names the client that each example belongs to, where the data says so; ``columns`` those of a table.
     """
 
     inputs: Array
     labels: Array
     class_names: tuple[str, ...] | None = None
     clients: Array | None = None
+    columns: Columns | None = None
 
 
 @dataclass(frozen=True)
@@ -81,6 +91,7 @@ def join(parts: Sequence[Contents], names: Sequence[str]) -> Contents:
                 f"{name} holds inputs of {describe(part.inputs)} and {names[0]} of {describe(first.inputs)}; "
                 "set data.resize and data.channels, or keep one kind of input"
             )
+        check_columns(part, first, f"{name} and {names[0]}")
         if (part.clients is None) != (first.clients is None):
             raise DataError(f"{name} and {names[0]} do not both name the clients of their examples; both must, or none")
         if part.class_names != first.class_names:
@@ -92,6 +103,19 @@ def join(parts: Sequence[Contents], names: Sequence[str]) -> Contents:
         np.concatenate([part.labels for part in parts]),
         first.class_names,
         None if first.clients is None else np.concatenate([part.clients for part in parts if part.clients is not None]),
+        first.columns,
+    )
+
+
+def check_columns(one: Contents, other: Contents, where: str) -> None:
+    """The same input columns in the same order, because a network knows them by their places."""
+    if one.columns is None or other.columns is None or one.columns.inputs == other.columns.inputs:
+        return
+    pairs = zip_longest(one.columns.inputs, other.columns.inputs, fillvalue="nothing")
+    mine, theirs = next(pair for pair in pairs if pair[0] != pair[1])
+    raise DataError(
+        f"{where} have different input columns ({mine} where the other has {theirs}); give them the same columns in "
+        "the same order"
     )
 
 

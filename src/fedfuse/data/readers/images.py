@@ -18,7 +18,7 @@ from fedfuse.core.errors import DataError
 from fedfuse.data.readers.contents import Reading
 
 Pixels = NDArray[np.uint8]
-Encoded = bytes | Path | None
+Encoded = bytes | Path | Image.Image | None
 
 BLOCK = 128
 WORTH_A_THREAD = 64 * 64
@@ -99,12 +99,15 @@ def _mismatch(shape: tuple[int, ...], name: str, first: tuple[int, ...], first_n
 def _decode(
     batch: Sequence[Encoded], start: int, name: Callable[[int], str], reading: Reading, position: int
 ) -> Pixels:
-    return _open(batch[position - start], name(position), reading)
+    return open_image(batch[position - start], name(position), reading)
 
 
-def _open(source: Encoded, name: str, reading: Reading) -> Pixels:
+def open_image(source: Encoded, name: str, reading: Reading) -> Pixels:
+    """One image, H x W x C; ``name`` says which, for errors."""
     if source is None:
         raise DataError(f"{name} holds no image; remove the row or fill it in")
+    if isinstance(source, Image.Image):
+        return _pixels(source, name, reading)
     try:
         with Image.open(io.BytesIO(source) if isinstance(source, bytes) else source, formats=FORMATS) as image:
             return _pixels(image, name, reading)

@@ -11,7 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fedfuse.core.errors import DataError, suggest
-from fedfuse.data.readers.contents import Array, Contents, Reading, check_range, checked_features, checked_labels
+from fedfuse.data.readers.contents import (
+    Array,
+    Columns,
+    Contents,
+    Reading,
+    check_range,
+    checked_features,
+    checked_labels,
+)
 from fedfuse.data.readers.images import decode_images
 
 LABEL_COLUMNS = ("label", "labels", "fine_label", "target", "y")
@@ -68,7 +76,8 @@ def contents_of_rows(
     labels = checked_labels(_numbers(rows.column(label_column), where), f"{where}, column '{label_column}'")
     if class_names is not None:
         check_range(labels, len(class_names), where)
-    return Contents(inputs, labels, class_names, _clients(rows, reading, where))
+    columns = _columns(rows.schema, label_column, reading, where)
+    return Contents(inputs, labels, class_names, _clients(rows, reading, where), columns)
 
 
 def find_label_column(schema: Any, reading: Reading, where: str) -> str | None:
@@ -97,7 +106,7 @@ def _clients(rows: Rows, reading: Reading, where: str) -> Array | None:
 def _inputs(rows: Rows, label_column: str | None, reading: Reading, where: str, folder: Path) -> Array:
     column = find_input_column(rows.schema, label_column, reading, where)
     if column is None:
-        names = [field.name for field in _input_fields(rows.schema, label_column, reading) if _is_number(field.type)]
+        names = _number_columns(rows.schema, label_column, reading)
         if not names:
             raise DataError(f"{where} has neither images nor texts nor number columns; set data.input_column")
         return checked_features(np.stack([_numbers(rows.column(name), where) for name in names], axis=1), where)
@@ -112,6 +121,19 @@ def _inputs(rows: Rows, label_column: str | None, reading: Reading, where: str, 
     if _is_number(kind):
         return checked_features(_numbers(rows.column(column), where)[:, None], where)
     raise DataError(f"{where}: column '{column}' holds {kind}; data.input_column must hold images, texts or numbers")
+
+
+def _columns(schema: Any, label_column: str | None, reading: Reading, where: str) -> Columns | None:
+    """None where one column holds images, texts or lists."""
+    column = find_input_column(schema, label_column, reading, where)
+    if column is not None and not _is_number(schema.field(column).type):
+        return None
+    inputs = _number_columns(schema, label_column, reading) if column is None else (column,)
+    return Columns(inputs, tuple(name for name in (*schema.names, *reading.ignored) if name not in inputs))
+
+
+def _number_columns(schema: Any, label_column: str | None, reading: Reading) -> tuple[str, ...]:
+    return tuple(field.name for field in _input_fields(schema, label_column, reading) if _is_number(field.type))
 
 
 def find_input_column(schema: Any, label_column: str | None, reading: Reading, where: str) -> str | None:
