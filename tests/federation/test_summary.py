@@ -49,6 +49,8 @@ def test_every_field():
         "loss_last": 1.5,
         "parameters": BANK.layout("net").parameter_count,
         "weights_sha256": WEIGHTS.sha256(),
+        "metrics": {},
+        "metrics_before_fusion": {},
     }
 
 
