@@ -38,7 +38,7 @@ ELSEWHERE = {
     "UnlabelledFiles.input_column": "the same",
     "FrozenGenerator.file": "needs a trained generator's file",
     "TextSettings.lower": "the same",
-    "MethodSettings.label": "what tables call a method",
+    "label": "what tables call a method or a metric",
 }
 """What no case has, and why."""
 

@@ -404,3 +404,21 @@ def test_printed_method_is_a_valid_method_section(in_process: InProcess, name: s
 
 def test_printed_preset_is_the_file_itself(in_process: InProcess) -> None:
     assert in_process("presets", "digits").stdout == presets.text("digits")
+
+
+def test_whichever_metrics_are_named_are_printed(in_process: InProcess, tmp_path: Path) -> None:
+    (tmp_path / "failing_metric.py").write_text(
+        "from fedfuse.parts.metrics import Metric\n\n"
+        "class Fails(Metric):\n    def compute(self, predictions):\n        return 1 / 0\n"
+    )
+    metrics = "evaluation.metrics=[macro_f1, auroc, 'failing_metric:Fails']"
+    result = in_process("run", "digits", *settings(*QUICK, metrics))
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("metric Fails has no value: ZeroDivisionError: division by zero") == 1
+    assert re.search(r"^ macro_f1 +mlp +[\d.]+ % +[\d.]+ %", result.stdout, re.MULTILINE)
+    assert re.search(r"^ auroc +ensemble +0\.\d+ +0\.\d+ +-$", result.stdout, re.MULTILINE)
+    assert re.search(r"^ Fails +mlp +- +- +-$", result.stdout, re.MULTILINE)
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    compared = in_process("compare", "digits", "--methods", "fedavg,fedprox", *settings(*QUICK, metrics))
+    assert re.search(r"^ macro_f1 +fedprox +[\d.]+ % +[\d.]+ %$", compared.stdout, re.MULTILINE)
+    sys.modules.pop("failing_metric")

@@ -16,6 +16,7 @@ from fedfuse.cli.progress import RunProgress
         ({"event": "client_retried", "client": 3, "reason": "it slept"}, "client 3 was retried: it slept"),
         ({"event": "work_retried", "what": "teacher 1", "reason": "it slept"}, "teacher 1 was retried: it slept"),
         ({"event": "update_refused", "client": 3, "reason": "NaN"}, "client 3 was refused: NaN"),
+        ({"event": "metric_failed", "metric": "top", "reason": "it slept"}, "metric top has no value: it slept"),
     ],
 )
 def test_what_went_wrong_is_said(event, line):

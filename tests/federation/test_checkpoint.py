@@ -17,8 +17,10 @@ BANK = make_bank(a=TinyNorm(), b=Mlp(hidden=(5,)))
 
 
 def record_of(number):
-    entry = PrototypeRecord(0.1 + 0.2, 1 / 3, None, {"steps": 5, "best_step": 2})
-    return RoundRecord(number, (0, 2), (2,), (), 4, 8, 0.7, None, {"a": entry, "b": PrototypeRecord()}, 1.25)
+    metrics = {"auroc": None, "macro_f1": 2 / 3, "per_class_accuracy.a.b": 0.1 * 3}
+    entry = PrototypeRecord(0.1 + 0.2, 1 / 3, None, {"steps": 5, "best_step": 2}, metrics, {"macro_f1": 1 / 7})
+    prototypes = {"a": entry, "b": PrototypeRecord()}
+    return RoundRecord(number, (0, 2), (2,), (), 4, 8, 0.7, None, prototypes, 1.25, {}, {"macro_f1": 1 / 9})
 
 
 def snapshot_of(number, memory=None, clients=None):
@@ -118,3 +120,12 @@ def test_the_same_snapshot_gives_the_same_bytes(tmp_path):
     snapshot = snapshot_of(2, RICH, STATES)
     one, other = (save_checkpoint(tmp_path / where, snapshot, "id").read_bytes() for where in ("x", "y"))
     assert one == other
+
+
+def test_a_record_of_a_version_without_metrics_is_read():
+    record = record_of(1).to_json()
+    own = record["prototypes"]["a"]
+    del record["ensemble_metrics"], own["metrics"], own["metrics_before_fusion"]
+    read = RoundRecord.from_json(record)
+    assert read.ensemble_metrics == read.prototypes["a"].metrics == read.prototypes["a"].metrics_before_fusion == {}
+    assert read.to_json() == record

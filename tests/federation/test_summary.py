@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fedfuse.federation import RoundRecord, ServerState
 from fedfuse.federation.state import PrototypeRecord, all_reached
 from fedfuse.federation.summary import summarise
+from fedfuse.parts.metrics import CalibrationError, MacroF1, PerClassAccuracy
 from tests.helpers import TinyNorm, make_bank, make_weights
 
 BANK = make_bank(net=TinyNorm())
@@ -49,6 +52,8 @@ def test_every_field():
         "loss_last": 1.5,
         "parameters": BANK.layout("net").parameter_count,
         "weights_sha256": WEIGHTS.sha256(),
+        "metrics": {},
+        "metrics_before_fusion": {},
     }
 
 
@@ -92,3 +97,25 @@ def test_all_reached_asks_every_prototype_in_any_round():
     assert not all_reached(two[:2], 0.8)
     assert not all_reached(two, 0.85)
     assert not all_reached([], 0.1)
+
+
+def test_of_every_metric_the_last_and_the_best_by_its_own_direction():
+    measured = [
+        {"macro_f1": 0.2, "calibration_error": 0.3, "per_class_accuracy.a": None},
+        {},
+        {"macro_f1": 0.6, "calibration_error": 0.1, "per_class_accuracy.a": 0.5},
+        {"macro_f1": 0.6, "calibration_error": None, "per_class_accuracy.a": None},
+    ]
+    history = tuple(
+        replace(record(n, 0.5), prototypes={"net": PrototypeRecord(0.5, metrics=own)}, ensemble_metrics=own)
+        for n, own in enumerate(measured, start=1)
+    )
+    metrics = (MacroF1(), CalibrationError(), PerClassAccuracy())
+    result = summarise(ServerState(4, {"net": WEIGHTS}, {}, history), {}, None, metrics=metrics)
+    found = result["prototypes"]["net"]["metrics"]
+    assert found == result["ensemble_metrics"]
+    assert {name: (own["last"], own["best"], own["round_of_best"]) for name, own in found.items()} == {
+        "macro_f1": (0.6, 0.6, 3),
+        "calibration_error": (None, 0.1, 3),
+        "per_class_accuracy.a": (None, 0.5, 3),
+    }

@@ -138,3 +138,20 @@ def test_with_batch_statistics_the_order_of_the_examples_does_not_matter():
 
 def by_batch(examples, batch_size=7):
     return replace(make_evaluator(examples, batch_size), batch_statistics=True)
+
+
+@pytest.mark.parametrize("batch_statistics", [False, True])
+def test_what_is_measured_besides_sees_all_logits_in_the_order_of_the_examples(batch_statistics):
+    bank, examples = make_bank(norm=TinyNorm()), make_examples(17)
+    model, seen = bank.lend("norm", make_weights(bank, "norm", 1)), []
+    plain = replace(make_evaluator(examples, 5), batch_statistics=batch_statistics)
+    measuring = replace(plain, measure=lambda logits, labels: seen.append((logits, labels)) or {"size": len(labels)})
+    score = measuring.score(model)
+    assert score == replace(plain.score(model), metrics={"size": 17})
+    ((logits, labels),) = seen
+    assert torch.equal(labels, examples.labels)
+    assert score.accuracy == float((logits.argmax(dim=1) == labels).double().mean())
+    if not batch_statistics:
+        with torch.no_grad():
+            assert torch.allclose(logits, model.eval()(examples.inputs), atol=1e-6)
+    assert measuring.score_table(logits).metrics == {"size": 17}

@@ -80,6 +80,7 @@ def run(
     quiet: Annotated[bool, typer.Option("--quiet", help="print nothing but errors")] = False,
 ) -> None:
     """Run one experiment."""
+    from fedfuse.cli.metric_results import metric_sheets
     from fedfuse.cli.progress import RunProgress
     from fedfuse.cli.remarks import hints, how_to_go_on
     from fedfuse.cli.results import closing_facts, summary_sheet
@@ -98,7 +99,8 @@ def run(
         except KeyboardInterrupt:
             _interrupted(how_to_go_on(config, folder))
     if not quiet:
-        print_sheet(summary_sheet(result.summary))
+        for sheet in (summary_sheet(result.summary), *metric_sheets(result.summary)):
+            print_sheet(sheet)
         print_facts(**closing_facts(loaded, result))
 
 
@@ -114,6 +116,7 @@ def compare(
 ) -> None:
     """Run methods and seeds side by side. Runs that are there are kept, unfinished ones go on."""
     from fedfuse.cli.batch import finished_runs
+    from fedfuse.cli.metric_results import comparison_metric_sheets
     from fedfuse.cli.remarks import hints
     from fedfuse.cli.results import comparison_facts, comparison_sheet
     from fedfuse.experiment.comparison import Cell, conclude, plan, rehearse
@@ -131,7 +134,8 @@ def compare(
     finally:
         if results:  # of what was finished before a failure or Ctrl-C, too
             comparison = conclude(cells, results, cells[0].folder.path.parent)
-            print_sheet(comparison_sheet(comparison))
+            for sheet in (comparison_sheet(comparison), *comparison_metric_sheets(comparison)):
+                print_sheet(sheet)
             print_facts(**comparison_facts(comparison))
 
 

@@ -124,6 +124,8 @@ class RunProgress:
             warn(self.console, f"client {event['client']} was refused: {event['reason']}")
         elif event["event"] == "model_diverged":
             warn(self.console, f"model {event['prototype']} diverged: {event['reason']}")
+        elif event["event"] == "metric_failed":
+            warn(self.console, f"metric {event['metric']} has no value: {event['reason']}")
         elif event["event"] in ("client_retried", "work_retried"):
             what = event["what"] if "what" in event else f"client {event['client']}"
             warn(self.console, f"{what} was retried: {event['reason']}")

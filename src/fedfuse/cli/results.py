@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from itertools import compress
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from fedfuse.cli.sheet import Sheet
+from fedfuse.cli.sheet import Names, Sheet
 from fedfuse.data import PartitionReport
-from fedfuse.experiment.comparison import Comparison, Spread
+from fedfuse.experiment.comparison import Comparison, Row, Spread
 from fedfuse.experiment.run import Experiment, RunResult
 
 
@@ -35,12 +34,7 @@ def summary_sheet(summary: Mapping[str, Any]) -> Sheet:
 
 def comparison_sheet(comparison: Comparison) -> Sheet:
     """Methods side by side, mean ± standard deviation over seeds. A column that says nothing is left out."""
-    rows = comparison.rows
-    keys = {
-        "experiment": len({row.experiment for row in rows}) > 1,
-        "method": True,
-        "model": len({row.prototype for row in rows}) > 1,
-    }
+    rows, keys = comparison.rows, names_shown(comparison.rows)
     columns = {
         "accuracy\nlast, %": [_spread(row.accuracy_last, 100, 2) for row in rows],
         "accuracy\nbest, %": [_spread(row.accuracy_best, 100, 2) for row in rows],
@@ -54,16 +48,24 @@ def comparison_sheet(comparison: Comparison) -> Sheet:
     counts = {len(row.seeds) for row in rows}
     if len(counts) > 1:
         columns["seeds"] = [str(len(row.seeds)) for row in rows]
-    names = [(row.experiment, row.method, row.prototype) for row in rows]
-    return Sheet(
-        _over_seeds(counts),
-        tuple(key for key, is_shown in keys.items() if is_shown),
-        tuple(columns),
-        [
-            (tuple(compress(own, keys.values())), numbers)
-            for own, numbers in zip(names, zip(*columns.values(), strict=True), strict=True)
-        ],
-    )
+    numbers = zip(*columns.values(), strict=True)
+    lines = [(names_of(row, keys), own) for row, own in zip(rows, numbers, strict=True)]
+    return Sheet(_over_seeds(counts), keys, tuple(columns), lines)
+
+
+def names_shown(rows: Sequence[Row]) -> Names:
+    """The keys of a comparison's rows that tell them apart, and the method."""
+    shown = {
+        "experiment": len({row.experiment for row in rows}) > 1,
+        "method": True,
+        "model": len({row.prototype for row in rows}) > 1,
+    }
+    return tuple(key for key, is_shown in shown.items() if is_shown)
+
+
+def names_of(row: Row, keys: Names) -> Names:
+    names = {"experiment": row.experiment, "method": row.method, "model": row.prototype}
+    return tuple(names[key] for key in keys)
 
 
 def closing_facts(experiment: Experiment, result: RunResult) -> dict[str, object]:

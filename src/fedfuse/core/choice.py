@@ -71,6 +71,8 @@ def part_at(address: str, base: type[Part]) -> type[Part]:
         raise ValueError(str(error)) from None
     if not (isinstance(found, type) and issubclass(found, base)):
         raise ValueError(f"{address} is no {base.__name__}; derive it from {base.__module__}.{base.__name__}")
+    if missing := sorted(found.__abstractmethods__):
+        raise ValueError(f"{address} has no {', '.join(missing)}, without which it is no {base.__name__}; write it")
     return found
 
 

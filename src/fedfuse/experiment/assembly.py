@@ -19,6 +19,7 @@ from fedfuse.experiment.config import ExperimentConfig
 from fedfuse.federation import Engine, Federation, FederationSettings, Recipe
 from fedfuse.federation.client import Clients
 from fedfuse.federation.events import EventLog
+from fedfuse.federation.metrics import Metrics
 from fedfuse.federation.sampling import clients_per_round, pooled, prototype_of
 from fedfuse.models.interface import Interface
 from fedfuse.parts.base import CheckContext
@@ -140,10 +141,11 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None,
         key=key,
     )
 
-    def evaluator(examples: Any) -> Evaluator:
+    def evaluator(examples: Any, measure: Metrics | None = None) -> Evaluator:
         by_batch = config.federation.batch_norm == "batch"
-        return Evaluator(examples, transform, compute, config.evaluation.batch_size, by_batch)
+        return Evaluator(examples, transform, compute, config.evaluation.batch_size, by_batch, measure)
 
+    metrics = Metrics(config.evaluation.metrics, dataset.class_names, log) if config.evaluation.metrics else None
     federation = Federation(
         recipe=config.recipe,
         settings=settings,
@@ -151,7 +153,7 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None,
         clients=len(parties),
         bank=bank,
         engine=engine or config.engine.open(clients, log),
-        test=evaluator(splits.test),
+        test=evaluator(splits.test, metrics),
         validation=evaluator(splits.validation) if len(splits.validation) else None,
         source=source,
         key=key,

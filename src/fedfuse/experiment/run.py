@@ -203,8 +203,9 @@ class _Run:
         config, server = self.config, snapshot.server
         self._save_models(built, snapshot)
         about = {"name": config.name, "method": config.method.called, "seed": config.seed, **built.facts}
-        summary = summarise(server, about, config.evaluation.target_accuracy, config.recipe.has_server_model)
-        draw_run(self.folder.pictures, server.history, built.partition, config.evaluation.target_accuracy)
+        target, metrics = config.evaluation.target_accuracy, config.evaluation.metrics
+        summary = summarise(server, about, target, config.recipe.has_server_model, metrics)
+        draw_run(self.folder.pictures, server.history, built.partition, target)
         self.log.emit("run_finished", seconds=summary["seconds"])
         self.folder.write_summary(summary)  # last: its presence means that the run is complete
         return RunResult(self.folder, summary, server.history)

@@ -1,7 +1,8 @@
 """How good clients' own models were when each was measured last: the result of methods without a model on the server.
 
 A round asks only those who take part in it, and their mean would jump with who they are; so the server remembers
-everybody's latest accuracy and loss, a row for each client, NaN for those who were never asked.
+everybody's latest accuracy and loss, and the metrics that are one number each: a row for each client, NaN for those who
+were never asked and for what has no value.
 """
 
 from __future__ import annotations
@@ -17,13 +18,16 @@ NONE = torch.empty(0, 2, dtype=torch.float64)
 """Nobody was ever asked."""
 
 
-def updated(client_scores: Tensor, scores: Mapping[int, Score], clients: int) -> Tensor:
+def updated(client_scores: Tensor, scores: Mapping[int, Score], clients: int, metrics: Sequence[str] = ()) -> Tensor:
     """The rows of all clients after a round in which some were asked."""
     if not scores:
         return client_scores
-    rows = client_scores.clone() if len(client_scores) else torch.full((clients, 2), torch.nan, dtype=torch.float64)
+    unasked = torch.full((clients, 2 + len(metrics)), torch.nan, dtype=torch.float64)
+    rows = client_scores.clone() if len(client_scores) else unasked
     for client, score in scores.items():
-        rows[client] = torch.tensor([score.accuracy, score.loss], dtype=torch.float64)
+        named = [score.metrics.get(name) for name in metrics]
+        values = [score.accuracy, score.loss, *(torch.nan if value is None else value for value in named)]
+        rows[client] = torch.tensor(values, dtype=torch.float64)
     return rows
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torch import Tensor
 
@@ -49,40 +49,42 @@ class RoundEvaluation:
     ) -> PrototypeRecord:
         """One prototype: the server's model, or the mean over its clients' latest ones where only they have any.
 
-        ``own`` has accuracy and loss of those clients' models, a row each.
+        ``own`` has accuracy, loss and metrics of those clients' models, a row each.
         """
         if not self.is_due:
             return PrototypeRecord(fusion=report)
         if not self.recipe.has_server_model:
-            return _mean_of(own)
+            return _mean_of(own, self.evaluation.metric_names)
         after = self._score(name, weights)
-        before = None
-        if merged is not None and self.recipe.fuse.makes_students:
-            before = after if merged.equals(weights) else self._score(name, merged)
-        return PrototypeRecord(after.accuracy, finite(after.loss), before.accuracy if before else None, report)
+        record = PrototypeRecord(after.accuracy, finite(after.loss), None, report, after.metrics)
+        if merged is None or not self.recipe.fuse.makes_students:
+            return record
+        before = after if merged.equals(weights) else self._score(name, merged)
+        return replace(record, accuracy_before_fusion=before.accuracy, metrics_before_fusion=before.metrics)
 
     def clients(self, updates: Sequence[Update]) -> dict[int, Score]:
         """How good the own models of clients are that were asked."""
-        return {u.client: self.test.score_table(u.test_outputs[PREDICTIONS]) for u in updates if u.test_outputs}
+        test = replace(self.test, measure=None) if self.recipe.has_server_model else self.test
+        return {u.client: test.score_table(u.test_outputs[PREDICTIONS]) for u in updates if u.test_outputs}
 
-    def ensemble(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> float | None:
-        """Accuracy of what the students imitate: asked by the server, or as the clients answered themselves."""
+    def ensemble(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Score | None:
+        """How good that is what the students imitate: asked by the server, or as the clients answered themselves."""
         if not teachers or not self.is_due or not self.evaluation.ensemble:
             return None
         ensemble = self.recipe.fuse.ensemble(view, merged, teachers)
         if ensemble:
-            return self.test.score_logits(ensemble).accuracy
+            return self.test.score_logits(ensemble)
         examined = [update for update in teachers if update.test_outputs]
         if self.recipe.protocol.carries != "predictions" or not examined:
             return None
-        return self.test.score_table(combined_on_test(self.recipe, examined).log_probabilities).accuracy
+        return self.test.score_table(combined_on_test(self.recipe, examined).log_probabilities)
 
     def _score(self, prototype: str, weights: Weights) -> Score:
         return self.test.score(self.bank.lend(prototype, weights))
 
 
-def _mean_of(scores: Tensor) -> PrototypeRecord:
+def _mean_of(scores: Tensor, names: Sequence[str]) -> PrototypeRecord:
     if not len(scores):
         return PrototypeRecord()
-    accuracy, loss = scores.mean(dim=0).tolist()
-    return PrototypeRecord(accuracy, finite(loss))
+    accuracy, loss, *metrics = scores.mean(dim=0).tolist()
+    return PrototypeRecord(accuracy, finite(loss), metrics=dict(zip(names, map(finite, metrics), strict=True)))

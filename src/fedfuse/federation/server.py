@@ -120,7 +120,8 @@ class _Round:
         counted = [update.of(LOCAL) for update in screened.counted]
         self.remember(LOCAL, self.recipe.local.after_round(self.view(LOCAL), counted, weights))
         scores = self.measures.clients(updates)
-        everybody = updated(self.own_memory(CLIENT_SCORES, NONE), scores, self.federation.clients)
+        names = self.federation.evaluation.metric_names
+        everybody = updated(self.own_memory(CLIENT_SCORES, NONE), scores, self.federation.clients, names)
         own = {VISITS: self.visits_after(updates), **({CLIENT_SCORES: everybody} if len(everybody) else {})}
         self.remember("server", own)
         record = self.record(tasks, _Outcome(updates, screened, merged, fusing, fused, weights, scores, everybody))
@@ -335,6 +336,7 @@ class _Round:
         own = by_prototype(outcome.client_scores, self.federation.prototype_of())
         if measures.is_due:
             self.federation.log.tick("evaluate", 0, 1)
+        ensemble = measures.ensemble(outcome.view, merged, outcome.screened.teachers)
         return RoundRecord(
             round=self.number,
             clients=tuple(task.client for task in tasks),
@@ -343,7 +345,8 @@ class _Round:
             bytes_up=self.bytes_up,
             bytes_down=sum(task.nbytes for task in tasks) if self.federation.has_wire else 0,
             training_loss=finite(fmean(losses)) if losses else None,
-            ensemble_accuracy=measures.ensemble(outcome.view, merged, outcome.screened.teachers),
+            ensemble_accuracy=ensemble.accuracy if ensemble else None,
+            ensemble_metrics=ensemble.metrics if ensemble else {},
             client_accuracy={client: score.accuracy for client, score in outcome.scores.items()},
             prototypes={
                 p: measures.prototype(p, merged.get(p), weights, own.get(p, NONE), outcome.fused.report.get(p, {}))

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from fedfuse.core.part import Settings
 from fedfuse.parts.merge import BatchNormPolicy
+from fedfuse.parts.metrics import AnyMetric
 
 
 class FederationSettings(Settings):
@@ -51,9 +52,21 @@ class EvaluationSettings(Settings):
         None, description="also measure clients' own models; unless said, where clients keep their models to themselves"
     )
     ensemble: bool = Field(True, description="also measure the ensemble that a fusion imitates")
+    metrics: tuple[AnyMetric, ...] = Field((), description="what to measure besides accuracy and loss")
 
     @model_validator(mode="after")
     def _there_is_a_target_to_stop_at(self) -> Self:
         if self.stop_at_target and self.target_accuracy is None:
             raise ValueError("stop_at_target needs a target_accuracy")
+        return self
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        return tuple(metric.called for metric in self.metrics)
+
+    @model_validator(mode="after")
+    def _every_metric_has_a_name_of_its_own(self) -> Self:
+        for name in self.metric_names:
+            if self.metric_names.count(name) > 1:
+                raise ValueError(f"metrics has two that are called '{name}'; give one of them another label")
         return self

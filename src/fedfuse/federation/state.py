@@ -8,6 +8,7 @@ from typing import Any
 
 from fedfuse.core.messages import Tensors
 from fedfuse.core.weights import Weights
+from fedfuse.runtime.evaluate import Values
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,9 @@ class PrototypeRecord:
     loss: float | None = None
     accuracy_before_fusion: float | None = None
     fusion: Mapping[str, float] = field(default_factory=dict)
+    metrics: Values = field(default_factory=dict)
+    """What the experiment measures besides accuracy and loss."""
+    metrics_before_fusion: Values = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -36,9 +40,10 @@ class RoundRecord:
     seconds: float
     client_accuracy: Mapping[int, float] = field(default_factory=dict)
     """Of the clients' own models, where they were measured."""
+    ensemble_metrics: Values = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return asdict(self, dict_factory=_without_empty_metrics)
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> RoundRecord:
@@ -52,6 +57,11 @@ class RoundRecord:
                 "prototypes": {name: PrototypeRecord(**record) for name, record in value["prototypes"].items()},
             }
         )
+
+
+def _without_empty_metrics(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An experiment that names no metrics has none in its record."""
+    return {name: value for name, value in fields if value or "metrics" not in name}
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fedfuse.federation.state import ServerState
+from fedfuse.parts.metrics import Metric
+from fedfuse.runtime.evaluate import Values
 
 FORMAT = 1
 
 
 def summarise(
-    state: ServerState, about: Mapping[str, Any], target: float | None, server_models: bool = True
+    state: ServerState,
+    about: Mapping[str, Any],
+    target: float | None,
+    server_models: bool = True,
+    metrics: Sequence[Metric] = (),
 ) -> dict[str, Any]:
     """Last, best, before and after fusion, rounds to target, bytes and seconds. ``about`` opens the record.
 
@@ -24,7 +30,11 @@ def summarise(
         "rounds": state.round,
         "target_accuracy": target,
         "server_models": server_models,
-        "prototypes": {name: _prototype(state, name, target, server_models) for name in state.weights},
+        "prototypes": {
+            name: {**_prototype(state, name, target, server_models), **_metrics_of(state, name, metrics)}
+            for name in state.weights
+        },
+        "ensemble_metrics": over_rounds(metrics, {record.round: record.ensemble_metrics for record in state.history}),
         "client_accuracy": {str(client): clients[client] for client in sorted(clients)},
         "bytes_up": sum(record.bytes_up for record in state.history),
         "bytes_down": sum(record.bytes_down for record in state.history),
@@ -51,6 +61,36 @@ def _prototype(state: ServerState, name: str, target: float | None, server_model
         "loss_last": last.loss if last else None,
         "parameters": state.weights[name].layout.parameter_count,
         "weights_sha256": state.weights[name].sha256() if server_models else None,
+    }
+
+
+def _metrics_of(state: ServerState, name: str, metrics: Sequence[Metric]) -> dict[str, Any]:
+    own = {record.round: record.prototypes[name] for record in state.history}
+    before = [entry.metrics_before_fusion for entry in own.values() if entry.metrics]
+    return {
+        "metrics": over_rounds(metrics, {number: entry.metrics for number, entry in own.items()}),
+        "metrics_before_fusion": before[-1] if before else {},
+    }
+
+
+def over_rounds(metrics: Sequence[Metric], rounds: Mapping[int, Values]) -> dict[str, dict[str, Any]]:
+    """Of every value that the metrics have, the last and the best; None where there was none."""
+    by_name = {metric.called: metric for metric in metrics}
+    names = dict.fromkeys(name for values in rounds.values() for name in values)
+    return {name: _over_rounds(by_name[name.partition(".")[0]], name, rounds) for name in names}
+
+
+def _over_rounds(metric: Metric, name: str, rounds: Mapping[int, Values]) -> dict[str, Any]:
+    measured = {number: values.get(name) for number, values in rounds.items() if values}
+    there = {number: value for number, value in measured.items() if value is not None}
+    sign = 1 if metric.better == "higher" else -1
+    best = max(there, key=lambda number: (sign * there[number], -number), default=None)
+    return {
+        "better": metric.better,
+        "unit": metric.unit,
+        "last": next(reversed(measured.values())),
+        "best": there[best] if best else None,
+        "round_of_best": best,
     }
 
 

@@ -95,3 +95,5 @@ def _tell(event: Mapping[str, Any]) -> None:
         logger.warning("fedfuse: client %s refused: %s", event["client"], event["reason"])
     elif event["event"] == "model_diverged":
         logger.warning("fedfuse: model %s diverged: %s", event["prototype"], event["reason"])
+    elif event["event"] == "metric_failed":
+        logger.warning("fedfuse: metric %s has no value: %s", event["metric"], event["reason"])

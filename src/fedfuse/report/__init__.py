@@ -17,9 +17,13 @@ def draw_run(
     """Write the pictures of one run into ``folder`` and return their paths."""
     # matplotlib takes a second, which a process that draws nothing, such as a worker or a node, need not pay.
     from fedfuse.report.curves import draw_curves
+    from fedfuse.report.metric_curves import draw_metrics
     from fedfuse.report.partition import draw_partition
 
-    accuracy, shares = folder / "accuracy.png", folder / "partition.png"
+    accuracy, shares, metrics = (folder / f"{name}.png" for name in ("accuracy", "partition", "metrics"))
     draw_curves(accuracy, history, target)
     draw_partition(shares, partition)
-    return [accuracy, shares]
+    if not any(own.metrics for record in history for own in record.prototypes.values()):
+        return [accuracy, shares]
+    draw_metrics(metrics, history)
+    return [accuracy, shares, metrics]

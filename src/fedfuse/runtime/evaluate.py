@@ -1,10 +1,10 @@
-"""Accuracy and loss of a network, or of several networks asked together, on held-out examples."""
+"""Accuracy, loss and other metrics of a network, or of several networks asked together, on held-out examples."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import torch
@@ -17,13 +17,18 @@ from fedfuse.runtime.batch_norm import batch_norms_training
 from fedfuse.runtime.batches import even_slices, slices
 from fedfuse.runtime.compute import Compute
 
+Values = Mapping[str, float | None]
+"""Metrics by name; None where one has no value."""
+Batches = Sequence[slice | Tensor]
+
 
 @dataclass(frozen=True)
 class Score:
-    """Top-1 accuracy in [0, 1] and mean cross-entropy."""
+    """Top-1 accuracy in [0, 1], mean cross-entropy, and what else the evaluator was told to measure."""
 
     accuracy: float
     loss: float
+    metrics: Values = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,8 @@ class Evaluator:
 
     With ``batch_statistics`` (the BatchNorm policy ``batch``) networks normalise by each batch. Batches then are mixed
     and of equal size, so that a score does not depend on how the examples lay.
+
+    ``measure`` turns the logits of all examples, and their labels, into further metrics.
     """
 
     examples: Examples
@@ -39,6 +46,7 @@ class Evaluator:
     compute: Compute
     batch_size: int
     batch_statistics: bool = False
+    measure: Callable[[Tensor, Tensor], Values] | None = None
 
     def __len__(self) -> int:
         return len(self.examples)
@@ -53,32 +61,45 @@ class Evaluator:
         return self._score(predict, self._batches)
 
     @property
-    def _batches(self) -> Sequence[slice | Tensor]:
+    def _batches(self) -> Batches:
         return slices(len(self), self.batch_size)
 
     @cached_property
-    def _mixed_batches(self) -> Sequence[slice | Tensor]:
+    def _mixed_batches(self) -> Batches:
         order = order_of(self.examples.inputs)
         return [order[where] for where in even_slices(len(self), self.batch_size)]
 
     @torch.inference_mode()
-    def _score(self, predict: Callable[[Tensor], Tensor], batches: Sequence[slice | Tensor]) -> Score:
+    def _score(self, predict: Callable[[Tensor], Tensor], batches: Batches) -> Score:
         if not len(self):
             raise ValueError("nothing to score on")
-        correct, loss = 0, 0.0
+        correct, loss, answers = 0, 0.0, list[Tensor]()
         for where in batches:
             logits = predict(self.compute.inputs(self.transform(self.examples.inputs[where])))
             labels = self.examples.labels[where].to(logits.device)
             correct += int((logits.argmax(dim=1) == labels).sum())
             loss += float(F.cross_entropy(logits.double(), labels, reduction="sum"))
-        return Score(correct / len(self), loss / len(self))
+            if self.measure is not None:
+                answers.append(logits.cpu())
+        metrics = self._measured(_in_order(answers, batches)) if answers else {}
+        return Score(correct / len(self), loss / len(self), metrics)
 
     def score_table(self, logits: Tensor) -> Score:
         """Score logits (or log-probabilities) that somebody else computed, one row for every example."""
         labels = self.examples.labels
-        return Score(
-            float((logits.argmax(dim=1) == labels).double().mean()), float(F.cross_entropy(logits.double(), labels))
-        )
+        accuracy = float((logits.argmax(dim=1) == labels).double().mean())
+        return Score(accuracy, float(F.cross_entropy(logits.double(), labels)), self._measured(logits))
+
+    def _measured(self, logits: Tensor) -> Values:
+        return self.measure(logits, self.examples.labels) if self.measure is not None else {}
+
+
+def _in_order(answers: Sequence[Tensor], batches: Batches) -> Tensor:
+    """What was answered batch by batch, as one table in the order of the examples."""
+    table = torch.cat(list(answers))
+    for where, answer in zip(batches, answers, strict=True):
+        table[where] = answer
+    return table
 
 
 @contextmanager

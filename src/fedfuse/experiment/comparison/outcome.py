@@ -42,6 +42,16 @@ class Spread:
 
 
 @dataclass(frozen=True)
+class MetricSpread:
+    """A metric over seeds; None if some seed has no value."""
+
+    better: str
+    unit: str
+    last: Spread | None
+    best: Spread | None
+
+
+@dataclass(frozen=True)
 class Row:
     """One prototype of one method on one experiment, over all seeds.
 
@@ -61,6 +71,7 @@ class Row:
     bytes_down: Spread
     seconds: Spread
     updates_refused: tuple[int, ...]
+    metrics: Mapping[str, MetricSpread]
 
 
 @dataclass(frozen=True)
@@ -141,13 +152,27 @@ def _row(line: _Line) -> Row:
         bytes_down=Spread.of([summary["bytes_down"] for summary in summaries]),
         seconds=Spread.of([summary["seconds"] for summary in summaries]),
         updates_refused=tuple(summary["updates_refused"] for summary in summaries),
+        metrics=_metrics([one["metrics"] for one in numbers]),
     )
+
+
+def _metrics(seeds: Sequence[Mapping[str, Any]]) -> dict[str, MetricSpread]:
+    """The metrics that some seed has, in the order of the first that has them."""
+    entries = {name: entry for own in reversed(seeds) for name, entry in own.items()}
+    return {
+        name: MetricSpread(
+            entry["better"],
+            entry["unit"],
+            *(Spread.of_measured([own.get(name, {}).get(what) for own in seeds]) for what in ("last", "best")),
+        )
+        for name, entry in entries.items()
+    }
 
 
 def _numbers(run: RunResult, prototype: str | None) -> Mapping[str, Any]:
     """A prototype's part of the summary, or the same numbers of the ensemble."""
     if prototype is not None:
-        return run.summary["prototypes"][prototype]  # type: ignore[no-any-return]
+        return {"metrics": {}, **run.summary["prototypes"][prototype]}  # runs of older versions have no metrics
     curve = dict(_curve(run, None))
     reached, earliest = rounds_to(curve, run.summary["target_accuracy"])
     return {
@@ -155,6 +180,7 @@ def _numbers(run: RunResult, prototype: str | None) -> Mapping[str, Any]:
         "accuracy_best": max(curve.values(), default=None),
         "rounds_to_target": reached,
         "rounds_to_target_earliest": earliest,
+        "metrics": run.summary.get("ensemble_metrics", {}),
     }
 
 

@@ -101,6 +101,8 @@ class ExperimentConfig(Settings):
     def identity(self) -> Raw:
         """What determines the result's bits: everything but the name and the engine, and the code from outside."""
         not_bits: dict[str, Any] = {"name": True, "engine": True, "methods": True, "method": {"label"}}
+        if not self.evaluation.metrics:
+            not_bits["evaluation"] = {"metrics"}
         dump = self.model_dump(mode="json", exclude=not_bits)
         code = self.foreign_code
         return json.loads(json.dumps({**dump, **({"code": code} if code else {})}, sort_keys=True))  # type: ignore[no-any-return]
@@ -108,7 +110,7 @@ class ExperimentConfig(Settings):
     @cached_property
     def foreign_code(self) -> dict[str, str]:
         """By address, a hash of the source of every part and network that is not ours."""
-        parts = (self.partition, self.method, self.source, self.training, *self.models.values())
+        parts = (self.partition, self.method, self.source, self.training, self.evaluation, *self.models.values())
         return {address: source_sha256(address) for part in parts for address in sorted(set(addresses_in(part)))}
 
     def sha256(self) -> str:
