@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fedfuse.cli import batch
 from fedfuse.core.errors import FedfuseError
-from fedfuse.experiment.comparison import Cell
+from fedfuse.experiment.comparison import Cell, processes, running
 from tests.cli.test_cli import QUICK, InProcess, fedfuse_cli, in_process, only_sentence, settings
 from tests.helpers import files_of
 
@@ -28,14 +27,14 @@ def finished(folder: Path) -> set[str]:
 
 def stop_at(monkeypatch: pytest.MonkeyPatch, label: str, error: BaseException) -> None:
     """Whatever happens when this run's turn comes."""
-    run = batch._run
+    run = running._run
 
     def stopped(cell, *rest):  # type: ignore[no-untyped-def]
         if cell.label == label:
             raise error
         return run(cell, *rest)
 
-    monkeypatch.setattr(batch, "_run", stopped)
+    monkeypatch.setattr(running, "_run", stopped)
 
 
 def test_an_impossible_method_is_refused_before_the_first_run(tmp_path: Path, in_process: InProcess) -> None:
@@ -111,7 +110,7 @@ def test_processes_keep_and_replace_the_same_runs(tmp_path: Path, in_process: In
 def test_a_failing_process_shows_what_the_others_finished(
     in_process: InProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start = batch._start
+    start = processes._start
     fails = (
         "import pathlib, sys, time\n"
         f"while not pathlib.Path('study/{RUNS[0]}/summary.json').exists(): time.sleep(0.05)\n"
@@ -123,7 +122,7 @@ def test_a_failing_process_shows_what_the_others_finished(
             return start(cell)
         return subprocess.Popen([sys.executable, "-c", fails], stderr=subprocess.PIPE, text=True)
 
-    monkeypatch.setattr(batch, "_start", started)
+    monkeypatch.setattr(processes, "_start", started)
     done = in_process("compare", "digits", "--methods", "fedavg,fedprox", *STUDY[6:], "--jobs", "2")
     assert done.returncode == 2
     assert done.stderr.strip() == "fedfuse: digits fedprox seed 0: the roof fell in"

@@ -101,26 +101,25 @@ def compare(
     jobs: Annotated[int, typer.Option(min=1, help="runs at the same time, each in its own process")] = 1,
 ) -> None:
     """Run methods and seeds side by side. Runs that are there are kept, unfinished ones go on."""
-    from fedfuse.cli.batch import finished_runs
+    from fedfuse.cli.batch import batch_progress
     from fedfuse.cli.remarks import hints
     from fedfuse.cli.results import comparison_facts, comparison_sheet
-    from fedfuse.experiment.comparison import Cell, conclude, plan, rehearse
-    from fedfuse.experiment.run import RunResult
+    from fedfuse.experiment.comparison import complete, plan, rehearse
 
     study = plan(experiments, _words(methods), _numbers(seeds) if seeds else [], assignments or (), out)
     _say([*study.remarks, *hints([cell.experiment.config for cell in study.cells])])
-    cells, results = study.cells, dict[Cell, RunResult]()
+    progress = batch_progress(console, jobs)
     try:
         with console.status("checking all runs"):
-            cells = rehearse(cells, overwrite)
-        results.update(finished_runs(cells, jobs, console))
+            cells = rehearse(study.cells, overwrite)
+        with progress:
+            complete(cells, jobs, progress)
     except KeyboardInterrupt:
         _interrupted("the same command")
     finally:
-        if results:  # of what was finished before a failure or Ctrl-C, too
-            comparison = conclude(cells, results, cells[0].folder.path.parent)
-            print_sheet(comparison_sheet(comparison))
-            print_facts(**comparison_facts(comparison))
+        if progress.comparison:  # of what was finished before a failure or Ctrl-C, too
+            print_sheet(comparison_sheet(progress.comparison))
+            print_facts(**comparison_facts(progress.comparison))
 
 
 @app.command()

@@ -3,5 +3,6 @@
 from fedfuse.experiment.comparison.outcome import Comparison, Row, Spread, conclude
 from fedfuse.experiment.comparison.plan import Cell, Plan, plan
 from fedfuse.experiment.comparison.rehearsal import rehearse
+from fedfuse.experiment.comparison.running import complete, finished_runs
 
-__all__ = ["Cell", "Comparison", "Plan", "Row", "Spread", "conclude", "plan", "rehearse"]
+__all__ = ["Cell", "Comparison", "Plan", "Row", "Spread", "complete", "conclude", "finished_runs", "plan", "rehearse"]
