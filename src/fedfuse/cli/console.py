@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from fedfuse.cli.sheet import Sheet
+from fedfuse.report.sheet import Sheet
 
 console = Console()
 errors = Console(stderr=True)

@@ -12,7 +12,7 @@ from typing import Any
 from fedfuse.experiment.comparison.outcome import Comparison, conclude
 from fedfuse.experiment.comparison.plan import Cell
 from fedfuse.experiment.comparison.processes import in_processes
-from fedfuse.experiment.run import RunResult
+from fedfuse.experiment.result import RunResult
 from fedfuse.federation.events import Event, Listener
 
 
@@ -24,8 +24,7 @@ def complete(cells: Sequence[Cell], jobs: int = 1, listener: Listener = silence)
     """Run what is not finished and put everything together; after a failure, too, what was finished until then."""
     results: dict[Cell, RunResult] = {}
     try:
-        for cell, result in finished_runs(cells, jobs, listener):
-            results[cell] = result
+        results.update(finished_runs(cells, jobs, listener))
     finally:
         if results:
             comparison = conclude(cells, results, cells[0].folder.path.parent)

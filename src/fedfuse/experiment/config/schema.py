@@ -17,7 +17,7 @@ from fedfuse.core.part import Settings, addresses_in
 from fedfuse.data import AnyPartition, DataSettings, Iid
 from fedfuse.engines import AnyEngine, LocalEngineSettings
 from fedfuse.federation import EvaluationSettings, FederationSettings, Recipe
-from fedfuse.methods import Method, find_method, method_names
+from fedfuse.methods import METHODS, Method, find_method, method_names
 from fedfuse.models import AnyArchitecture
 from fedfuse.parts.fuse import AnySource, EnsembleOnly, HeldOut
 from fedfuse.parts.local import TrainingSettings
@@ -92,6 +92,14 @@ class ExperimentConfig(Settings):
         """Whether the result of the run is the accuracy of an ensemble, and not that of any model."""
         return find_method(self.method.name).answers_as_ensemble and isinstance(self.recipe.fuse, EnsembleOnly)
 
+    def names(self) -> Raw:
+        """What a run of it is called."""
+        return {"name": self.name, "method": self.method.called, "seed": self.seed}
+
+    @property
+    def label(self) -> str:
+        return f"{self.name} {self.method.called} seed {self.seed}"
+
     def to_yaml(self) -> str:
         """The complete experiment, every default written out."""
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
@@ -158,6 +166,8 @@ def as_mapping(method: Any) -> Raw:
     if isinstance(method, str):
         return {"name": method}
     if isinstance(method, Method):
+        if METHODS.get(method.name) is method:
+            return {"name": method.name}
         return {"name": "fedavg", "label": method.name, **method.recipe.model_dump(mode="json")}
     if isinstance(method, Mapping):
         return dict(method)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from itertools import compress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fedfuse.cli.sheet import Sheet
 from fedfuse.data import PartitionReport
-from fedfuse.experiment.comparison import Comparison, Spread
-from fedfuse.experiment.run import Experiment, RunResult
+from fedfuse.report.sheet import Sheet
+
+if TYPE_CHECKING:
+    from fedfuse.experiment.comparison import Comparison, Spread
+    from fedfuse.experiment.result import RunResult
+    from fedfuse.experiment.run import Experiment
 
 
 def summary_sheet(summary: Mapping[str, Any]) -> Sheet:
