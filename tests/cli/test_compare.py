@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -117,9 +118,9 @@ def test_a_failing_process_shows_what_the_others_finished(
         "sys.exit('fedfuse: the roof fell in')\n"
     )
 
-    def started(cell: Cell) -> subprocess.Popen[str]:
+    def started(cell: Cell, environment: Mapping[str, str]) -> subprocess.Popen[str]:
         if cell.label != "digits fedprox seed 0":
-            return start(cell)
+            return start(cell, environment)
         return subprocess.Popen([sys.executable, "-c", fails], stderr=subprocess.PIPE, text=True)
 
     monkeypatch.setattr(processes, "_start", started)

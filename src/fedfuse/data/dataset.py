@@ -103,6 +103,8 @@ class Dataset:
     """The official validation split, if it was asked for."""
     incomplete: str | None = None
     """One sentence if the files held something else than the whole dataset."""
+    public: Examples | None = None
+    """Public examples that are no training examples, if there are any."""
 
     @property
     def classes(self) -> int:

@@ -116,6 +116,8 @@ def read_raw(given: Given) -> Raw:
         return given.config.model_dump(mode="json")
     if isinstance(given, Mapping):
         return dict(given)
+    if not isinstance(given, str | Path):
+        raise ConfigError(f"an experiment is a file, a preset, a run folder or a mapping, not {type(given).__name__}")
     path = Path(given)
     if path.is_dir():
         return read_yaml(RunFolder(path).config)

@@ -97,7 +97,7 @@ def _clients(rows: Rows, reading: Reading, where: str) -> Array | None:
 def _inputs(rows: Rows, label_column: str | None, reading: Reading, where: str, folder: Path) -> Array:
     column = find_input_column(rows.schema, label_column, reading, where)
     if column is None:
-        names = [field.name for field in _input_fields(rows.schema, label_column, reading) if _is_number(field.type)]
+        names = [field.name for field in _input_fields(rows.schema, label_column, reading) if is_number(field.type)]
         if not names:
             raise DataError(f"{where} has neither images nor texts nor number columns; set data.input_column")
         return checked_features(np.stack([_numbers(rows.column(name), where) for name in names], axis=1), where)
@@ -109,7 +109,7 @@ def _inputs(rows: Rows, label_column: str | None, reading: Reading, where: str, 
         return reading.tokens(rows.column(column).to_pylist(), f"{where}, column '{column}'")
     if _is_list(kind):
         return checked_features(_matrix(rows.column(column), where, column), where)
-    if _is_number(kind):
+    if is_number(kind):
         return checked_features(_numbers(rows.column(column), where)[:, None], where)
     raise DataError(f"{where}: column '{column}' holds {kind}; data.input_column must hold images, texts or numbers")
 
@@ -151,10 +151,10 @@ def _is_binary(kind: Any) -> bool:
 
 def _is_list(kind: Any) -> bool:
     listed = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    return bool(listed and _is_number(kind.value_type))
+    return bool(listed and is_number(kind.value_type))
 
 
-def _is_number(kind: Any) -> bool:
+def is_number(kind: Any) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 

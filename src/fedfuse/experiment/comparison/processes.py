@@ -5,9 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from fedfuse.core.errors import FedfuseError
+from fedfuse.data.given import handed_over
 from fedfuse.experiment.comparison.plan import Cell
 
 POLL_SECONDS = 0.2
@@ -19,12 +21,13 @@ def in_processes(cells: Sequence[Cell], jobs: int, started: Rounds, advanced: Ro
     """Prepare every folder, then let ``jobs`` processes at a time each finish one; each cell as soon as it is done."""
     for cell in cells:
         cell.experiment.prepare(cell.folder, resume=cell.keep, overwrite=not cell.keep)
+    given = {str(cell.experiment.config.data.path) for cell in cells}
     waiting, running = list(cells), dict[Cell, subprocess.Popen[str]]()
-    try:
+    with handed_over(given) as environment, _ended_at_last(running):
         while waiting or running:
             while waiting and len(running) < jobs:
                 cell = waiting.pop(0)
-                running[cell] = _start(cell)
+                running[cell] = _start(cell, environment)
                 started(cell, _finished_rounds(cell))
             time.sleep(POLL_SECONDS)
             for cell, process in list(running.items()):
@@ -35,6 +38,13 @@ def in_processes(cells: Sequence[Cell], jobs: int, started: Rounds, advanced: Ro
                         yield from _finishing(running.items())
                         raise _failure(cell, process)
                     yield cell
+
+
+@contextmanager
+def _ended_at_last(running: Mapping[Cell, subprocess.Popen[str]]) -> Iterator[None]:
+    """Whatever happens, no process stays behind."""
+    try:
+        yield
     finally:
         for process in running.values():
             process.terminate()
@@ -50,9 +60,9 @@ def _finishing(running: Iterable[tuple[Cell, subprocess.Popen[str]]]) -> Iterato
             yield cell
 
 
-def _start(cell: Cell) -> subprocess.Popen[str]:
+def _start(cell: Cell, environment: Mapping[str, str]) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "fedfuse", "run", str(cell.folder.path), "--resume", "--quiet"]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
 
 
 def _finished_rounds(cell: Cell) -> int:

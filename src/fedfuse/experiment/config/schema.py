@@ -113,9 +113,10 @@ class ExperimentConfig(Settings):
 
     @cached_property
     def foreign_code(self) -> dict[str, str]:
-        """By address, a hash of the source of every part and network that is not ours."""
+        """By address, a hash of the source of every part, network and function that is not ours."""
         parts = (self.partition, self.method, self.source, self.training, *self.models.values())
-        return {address: source_sha256(address) for part in parts for address in sorted(set(addresses_in(part)))}
+        addresses = [address for part in parts for address in sorted(set(addresses_in(part)))]
+        return {address: source_sha256(address) for address in (*self.data.own_code, *addresses)}
 
     def sha256(self) -> str:
         return hashlib.sha256(json.dumps(self.identity(), sort_keys=True).encode()).hexdigest()
