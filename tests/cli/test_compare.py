@@ -6,13 +6,13 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from fedfuse.cli import batch
 from fedfuse.core.errors import FedfuseError
-from fedfuse.experiment.comparison import Cell
+from fedfuse.experiment.comparison import Cell, processes, running
 from tests.cli.test_cli import QUICK, InProcess, in_process, only_sentence, settings
 from tests.helpers import files_of
 
@@ -28,14 +28,14 @@ def finished(folder: Path) -> set[str]:
 
 def stop_at(monkeypatch: pytest.MonkeyPatch, label: str, error: BaseException) -> None:
     """Whatever happens when this run's turn comes."""
-    run = batch._run
+    run = running._run
 
     def stopped(cell, *rest):  # type: ignore[no-untyped-def]
         if cell.label == label:
             raise error
         return run(cell, *rest)
 
-    monkeypatch.setattr(batch, "_run", stopped)
+    monkeypatch.setattr(running, "_run", stopped)
 
 
 def test_an_impossible_method_is_refused_before_the_first_run(tmp_path: Path, in_process: InProcess) -> None:
@@ -111,19 +111,19 @@ def test_processes_keep_and_replace_the_same_runs(tmp_path: Path, in_process: In
 def test_a_failing_process_shows_what_the_others_finished(
     in_process: InProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start = batch._start
+    start = processes._start
     fails = (
         "import pathlib, sys, time\n"
         f"while not pathlib.Path('study/{RUNS[0]}/summary.json').exists(): time.sleep(0.05)\n"
         "sys.exit('fedfuse: the roof fell in')\n"
     )
 
-    def started(cell: Cell) -> subprocess.Popen[str]:
+    def started(cell: Cell, environment: Mapping[str, str]) -> subprocess.Popen[str]:
         if cell.label != "digits fedprox seed 0":
-            return start(cell)
+            return start(cell, environment)
         return subprocess.Popen([sys.executable, "-c", fails], stderr=subprocess.PIPE, text=True)
 
-    monkeypatch.setattr(batch, "_start", started)
+    monkeypatch.setattr(processes, "_start", started)
     done = in_process("compare", "digits", "--methods", "fedavg,fedprox", *STUDY[6:], "--jobs", "2")
     assert done.returncode == 2
     assert done.stderr.strip() == "fedfuse: digits fedprox seed 0: the roof fell in"

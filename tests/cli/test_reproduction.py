@@ -82,7 +82,7 @@ def test_a_dataset_that_cannot_be_had_is_refused_before_the_first_run(
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setenv("FEDFUSE_DATA", str(tmp_path))
-    monkeypatch.setattr("fedfuse.cli.reproduction.run_all", pytest.fail)
+    monkeypatch.setattr("fedfuse.cli.reproduction.finished_runs", pytest.fail)
     result = in_process("reproduce", "feddf/table8", "--scale", "paper")
     assert result.returncode == 2
     assert "CIFAR-10" in result.stderr
@@ -103,7 +103,7 @@ def part_of_cifar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("part_of_cifar")
 def test_scale_paper_refuses_a_part_of_a_dataset(in_process: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fedfuse.cli.reproduction.run_all", pytest.fail)
+    monkeypatch.setattr("fedfuse.cli.reproduction.finished_runs", pytest.fail)
     result = in_process("reproduce", "feddf/table8", "--scale", "paper", "--cells", "method=FedAvg")
     assert result.returncode == 2
     assert "CIFAR-10 has 50,000 training and 10,000 test examples, but 10 training and 10 test" in result.stderr
@@ -144,7 +144,7 @@ def test_ctrl_c_says_how_to_go_on(in_process: InProcess, monkeypatch: pytest.Mon
     def interrupted(*_arguments: object, **_options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fedfuse.cli.reproduction.run_all", interrupted)
+    monkeypatch.setattr("fedfuse.cli.reproduction.finished_runs", interrupted)
     result = in_process(*SMALLEST)
     assert result.returncode == 2
     assert result.stderr == "fedfuse: interrupted; finished rounds are kept, go on with: the same command\n"

@@ -9,7 +9,7 @@ import torch
 
 from fedfuse.core.tensor_files import read_safetensors
 from fedfuse.experiment.config import ExperimentConfig
-from fedfuse.experiment.run import RunResult
+from fedfuse.experiment.result import RunResult
 from fedfuse.federation.checkpoint import load_checkpoint
 from fedfuse.flower import client_app
 from fedfuse.methods import METHODS

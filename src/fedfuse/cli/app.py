@@ -8,6 +8,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterable
+from dataclasses import astuple
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -83,17 +84,17 @@ def run(
     from fedfuse.cli.metric_results import metric_sheets
     from fedfuse.cli.progress import RunProgress
     from fedfuse.cli.remarks import hints, how_to_go_on
-    from fedfuse.cli.results import closing_facts, summary_sheet
-    from fedfuse.experiment.run import Experiment
+    from fedfuse.experiment.run import Experiment, run_folder
+    from fedfuse.experiment.sheets import closing_facts, summary_sheet
 
     shortcuts = [f"{key}={value}" for key, value in (("method", method), ("seed", seed)) if value is not None]
     loaded = Experiment.load(experiment, [*shortcuts, *_engine(engine, workers, address), *(assignments or ())])
-    folder = _run_folder(experiment, out, resume) or loaded.default_folder
+    folder = run_folder(experiment, out, resume) or loaded.default_folder
     config = loaded.config
     if not quiet:
         _say(hints([config]))
     with RunProgress(Console(quiet=quiet)) as progress:
-        progress.begin(f"{config.name} {config.method.called} seed {config.seed}", config.federation.rounds)
+        progress.begin(config.label, config.federation.rounds)
         try:
             result = loaded.run(folder, resume, overwrite, (progress,))
         except KeyboardInterrupt:
@@ -115,28 +116,27 @@ def compare(
     jobs: Annotated[int, typer.Option(min=1, help="runs at the same time, each in its own process")] = 1,
 ) -> None:
     """Run methods and seeds side by side. Runs that are there are kept, unfinished ones go on."""
-    from fedfuse.cli.batch import finished_runs
+    from fedfuse.cli.batch import batch_progress
     from fedfuse.cli.metric_results import comparison_metric_sheets
     from fedfuse.cli.remarks import hints
-    from fedfuse.cli.results import comparison_facts, comparison_sheet
-    from fedfuse.experiment.comparison import Cell, conclude, plan, rehearse
-    from fedfuse.experiment.run import RunResult
+    from fedfuse.experiment.comparison import complete, plan, rehearse
+    from fedfuse.experiment.sheets import comparison_facts, comparison_sheet
 
     study = plan(experiments, _words(methods), _numbers(seeds) if seeds else [], assignments or (), out)
     _say([*study.remarks, *hints([cell.experiment.config for cell in study.cells])])
-    cells, results = study.cells, dict[Cell, RunResult]()
+    progress = batch_progress(console, jobs)
     try:
         with console.status("checking all runs"):
-            cells = rehearse(cells, overwrite)
-        results.update(finished_runs(cells, jobs, console))
+            cells = rehearse(study.cells, overwrite)
+        with progress:
+            complete(cells, jobs, progress)
     except KeyboardInterrupt:
         _interrupted("the same command")
     finally:
-        if results:  # of what was finished before a failure or Ctrl-C, too
-            comparison = conclude(cells, results, cells[0].folder.path.parent)
-            for sheet in (comparison_sheet(comparison), *comparison_metric_sheets(comparison)):
+        if progress.comparison:  # of what was finished before a failure or Ctrl-C, too
+            for sheet in (comparison_sheet(progress.comparison), *comparison_metric_sheets(progress.comparison)):
                 print_sheet(sheet)
-            print_facts(**comparison_facts(comparison))
+            print_facts(**comparison_facts(progress.comparison))
 
 
 @app.command()
@@ -181,10 +181,11 @@ def methods(
     import yaml
 
     from fedfuse.cli.tables import family_tables, method_table, parameter_table
-    from fedfuse.methods import find_method, method_names, origin_of
+    from fedfuse.experiment.listing import list_methods
+    from fedfuse.methods import find_method, origin_of
 
     if name is None:
-        for family in family_tables(method_names()):
+        for family in family_tables(list_methods()):
             console.print(family, highlight=False)
         console.print("fedfuse methods NAME shows the recipe with every parameter.", highlight=False)
         return
@@ -202,7 +203,7 @@ def datasets(name: Annotated[str | None, typer.Argument(help="show this dataset'
     """List the datasets known by name, or show one's card: what it is, where it is looked for, how to get it."""
     from fedfuse.cli.tables import dataset_table, table
     from fedfuse.data import CATALOGUE
-    from fedfuse.data.lookup import at_hand
+    from fedfuse.experiment.listing import list_datasets
 
     if name is not None:
         if name not in CATALOGUE:
@@ -210,8 +211,8 @@ def datasets(name: Annotated[str | None, typer.Argument(help="show this dataset'
         console.print(dataset_table(name, CATALOGUE[name]))
         return
     rows = table("name", "what it is", "input", "classes", "at hand", "licence", numbers=("classes",))
-    for name, card in CATALOGUE.items():
-        rows.add_row(name, card.title, card.inputs, str(card.classes), at_hand(card), card.licence)
+    for name, row in list_datasets().items():
+        rows.add_row(name, *map(str, astuple(row)))
     console.print(rows)
     console.print(
         "fedfuse datasets NAME shows where one is looked for and how to get it. "
@@ -224,16 +225,13 @@ def datasets(name: Annotated[str | None, typer.Argument(help="show this dataset'
 def models() -> None:
     """List the architectures."""
     from fedfuse.cli.tables import table
-    from fedfuse.models import ARCHITECTURES, layout_of
+    from fedfuse.experiment.listing import list_models
 
     numbers = ("parameters", "statistics")
     rows = table("arch", "what it is", *numbers, numbers=numbers)
-    for name, listed in ARCHITECTURES.items():
-        sizes = ("-", "-")
-        if listed.has_defaults:
-            layout = layout_of(listed.config(arch=name), listed.shape, 10)
-            sizes = (f"{layout.parameter_count:,}", f"{layout.size - layout.parameter_count:,}")
-        rows.add_row(name, listed.description, *sizes)
+    for name, row in list_models().items():
+        sizes = ("-" if size is None else f"{size:,}" for size in (row.parameters, row.statistics))
+        rows.add_row(name, row.description, *sizes)
     console.print(rows)
     console.print(
         "Numbers are for 3x32x32 inputs (texts: 64 tokens, 10,000 words), 10 classes and the defaults; statistics are "
@@ -250,11 +248,12 @@ def presets(name: Annotated[str | None, typer.Argument(help="print this preset t
     """List the experiment files inside the package, or print one."""
     from fedfuse.cli.tables import table
     from fedfuse.experiment import presets as shipped
+    from fedfuse.experiment.listing import list_presets
 
     if name is None:
         rows = table("name", "what it is")
-        for preset in shipped.names():
-            rows.add_row(preset, shipped.description(preset))
+        for preset, description in list_presets().items():
+            rows.add_row(preset, description)
         console.print(rows)
         return
     if name not in shipped.names():
@@ -268,11 +267,6 @@ def schema() -> None:
     from fedfuse.experiment.config import json_schema
 
     sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")
-
-
-def _run_folder(experiment: str, out: Path | None, resume: bool) -> Path | None:
-    """``fedfuse run FOLDER --resume`` means that folder."""
-    return Path(experiment) if out is None and resume and Path(experiment).is_dir() else out
 
 
 def _engine(kind: str | None, workers: int | None, address: str | None) -> list[str]:

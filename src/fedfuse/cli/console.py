@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rich.console import Console
 
-from fedfuse.cli.sheet import Sheet
+if TYPE_CHECKING:
+    from fedfuse.report.sheet import Sheet
 
 console = Console()
 errors = Console(stderr=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fedfuse.cli.results import names_of, names_shown, percent
-from fedfuse.cli.sheet import Sheet
 from fedfuse.experiment.comparison import Comparison, MetricSpread, Spread
 from fedfuse.experiment.comparison.outcome import ENSEMBLE
+from fedfuse.experiment.sheets import names_of, names_shown, percent
+from fedfuse.report.sheet import Sheet
 
 TITLE = "other metrics"
 BEFORE = "metrics_before_fusion"

@@ -14,6 +14,7 @@ from rich.table import Column
 from rich.text import Text
 
 from fedfuse.experiment.assembly import cautions
+from fedfuse.experiment.progress import accuracies, mishap
 from fedfuse.federation.events import Event
 
 _STEPS = {
@@ -115,20 +116,13 @@ class RunProgress:
             self.bars.update(self.rounds, completed=event["round"] - 1)
             self.bars.advance(self.rounds, 0)  # the clock of the first round here, whichever it is
         elif event["event"] == "round_finished":
-            title = f"{self.label}: {_accuracies(event)}"
+            title = f"{self.label}: {accuracies(event)}"
             self.bars.update(self.rounds, completed=event["round"], title=title)
             if not self.console.is_terminal:
-                line = f"{self.label}: round {event['round']}/{self.total} {_accuracies(event)}"
+                line = f"{self.label}: round {event['round']}/{self.total} {accuracies(event)}"
                 self.console.print(line, highlight=False, soft_wrap=True)
-        elif event["event"] == "update_refused":
-            warn(self.console, f"client {event['client']} was refused: {event['reason']}")
-        elif event["event"] == "model_diverged":
-            warn(self.console, f"model {event['prototype']} diverged: {event['reason']}")
-        elif event["event"] == "metric_failed":
-            warn(self.console, f"metric {event['metric']} has no value: {event['reason']}")
-        elif event["event"] in ("client_retried", "work_retried"):
-            what = event["what"] if "what" in event else f"client {event['client']}"
-            warn(self.console, f"{what} was retried: {event['reason']}")
+        elif sentence := mishap(event):
+            warn(self.console, sentence)
 
     def _show_step(self, what: str, done: int, total: int) -> None:
         """Each step has a clock of its own."""
@@ -137,13 +131,3 @@ class RunProgress:
             self.bars.reset(self.step, description=f"  {_STEPS.get(what, what)}", total=total)
             self.bars.advance(self.step, 0)
         self.bars.update(self.step, completed=done, total=total)
-
-
-def _accuracies(event: Event) -> str:
-    parts = []
-    for name, record in event["prototypes"].items():
-        if record["accuracy"] is not None:
-            parts.append(f"{name} {100 * record['accuracy']:.1f} %")
-    if event["ensemble_accuracy"] is not None:
-        parts.append(f"ensemble {100 * event['ensemble_accuracy']:.1f} %")
-    return ", ".join(parts)

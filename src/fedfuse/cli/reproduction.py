@@ -10,7 +10,7 @@ from typing import get_args
 from rich.markup import escape
 from rich.padding import Padding
 
-from fedfuse.cli.batch import run_all
+from fedfuse.cli.batch import batch_progress
 from fedfuse.cli.console import console, print_facts
 from fedfuse.cli.ledger import cell_table, claim_text
 from fedfuse.core.errors import ConfigError, DataError, unknown
@@ -19,6 +19,7 @@ from fedfuse.core.randomness import Key
 from fedfuse.data import CATALOGUE, load
 from fedfuse.data.hub_files import offline
 from fedfuse.data.lookup import at_hand, how_to_get
+from fedfuse.experiment.comparison import finished_runs
 from fedfuse.experiment.config import ExperimentConfig
 from fedfuse.reproduce import (
     PAPERS,
@@ -72,7 +73,9 @@ class Request:
             _check_data(configs)
             if self.scale == "paper":
                 _check_whole(configs)
-            run_all(open_runs, jobs, console)
+            with batch_progress(console, jobs) as progress:
+                for _ in finished_runs(open_runs, jobs, progress):
+                    pass
 
     def report(self) -> None:
         """Print the tables and write them, with every cell of the entry that is finished."""

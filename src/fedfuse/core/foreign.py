@@ -25,6 +25,17 @@ def address_of(part: type) -> str:
     return f"{part.__module__}:{part.__qualname__}"
 
 
+def findable(value: Any, what: str) -> str:
+    """The address of a function or class, if that is where another process finds it; ``what`` begins the refusal."""
+    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", type(value).__name__)
+    if getattr(sys.modules.get(str(module)), name, None) is not value:
+        raise ConfigError(
+            f"{what}: {name} of {module} is a lambda, or was made inside something else, where no other process finds "
+            "it; write it as a function or class of its own at the top of a file"
+        )
+    return f"{module}:{name}"
+
+
 def is_ours(part: type) -> bool:
     """Whether a class belongs to this package, so that its version says what it does."""
     return part.__module__.partition(".")[0] == PACKAGE

@@ -44,6 +44,11 @@ def import_object(address: str, what: str, kind: str = "name") -> Any:
             f"{what}: {module_name} cannot be imported from the working folder or the installed packages: "
             f"{first_line(error)}"
         ) from error
+    if not hasattr(module, attribute) and module_name == "__main__":
+        raise ConfigError(
+            f"{what}: {attribute} was written in a script or notebook, where only its own process finds it; move it "
+            "into a file and import it"
+        )
     if not hasattr(module, attribute):
         there = [key for key, value in vars(module).items() if getattr(value, "__module__", None) == module_name]
         raise ConfigError(f"{what}: {unknown(kind, attribute, there)}")

@@ -106,6 +106,8 @@ class Dataset:
     """One sentence if the files held something else than the whole dataset."""
     columns: Columns | None = None
     """Those of a table of numbers."""
+    public: Examples | None = None
+    """Public examples that are no training examples, if there are any."""
 
     @property
     def classes(self) -> int:

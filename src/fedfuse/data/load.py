@@ -15,6 +15,7 @@ from fedfuse.data.card import Card
 from fedfuse.data.catalogue import find_card
 from fedfuse.data.completeness import what_is_missing
 from fedfuse.data.dataset import Dataset, Examples, Normalisation, Owners
+from fedfuse.data.given import GIVEN, read_given
 from fedfuse.data.hub import read_hub
 from fedfuse.data.lookup import read_known
 from fedfuse.data.measure import measure
@@ -39,7 +40,8 @@ def load(settings: DataSettings, key: Key, tokenizer: Tokenizer | None = None) -
     _check_inputs(found, settings)
     names = _class_names(found, card, settings)
     for part, contents in found.parts.items():
-        check_range(contents.labels, len(names), f"{found.origin} ({part} examples)")
+        if contents.is_labelled:
+            check_range(contents.labels, len(names), f"{found.origin} ({part} examples)")
     _check_no_empty_class(found, names)
     return Dataset(
         settings.name,
@@ -52,6 +54,7 @@ def load(settings: DataSettings, key: Key, tokenizer: Tokenizer | None = None) -
         None if found.validation is None else _examples(found.validation, None, key),
         None if card is None else what_is_missing(card, found.counts, found.origin),
         found.train.columns,
+        None if found.public is None else _examples(found.public, None, key),
     )
 
 
@@ -72,6 +75,8 @@ def _find(settings: DataSettings, card: Card | None, reading: Reading, key: Key)
         return read_toy(settings, reading, key)
     if settings.name == "python":
         return read_callable(str(settings.path), reading)
+    if settings.name in GIVEN:
+        return read_given(settings.name, str(settings.path), reading)
     path = _place(settings.path)
     if card is not None:
         return read_known(card, path, reading, settings.validation == "official")
@@ -127,6 +132,7 @@ def _are_texts(found: Found) -> bool:
 def _class_names(found: Found, card: Card | None, settings: DataSettings) -> tuple[str, ...]:
     names, expected = found.train.class_names, settings.classes or (card.classes if card else None)
     if names is None:
+        _check_no_huge_label(found, expected)
         return tuple(str(label) for label in range(expected or int(found.train.labels.max()) + 1))
     if expected is not None and len(names) != expected:
         raise DataError(f"{found.origin} names {len(names)} classes, but {settings.name} has {expected}")
@@ -136,6 +142,16 @@ def _class_names(found: Found, card: Card | None, settings: DataSettings) -> tup
                 f"{found.origin}: the training and the {part} files name different classes; they must agree"
             )
     return names
+
+
+def _check_no_huge_label(found: Found, expected: int | None) -> None:
+    """Before anything is counted up to it."""
+    highest = int(found.train.labels.max())
+    if expected is None and highest >= len(found.train.labels):
+        raise DataError(
+            f"{found.origin}: label {highest} is more than the number of training examples; count labels from 0 "
+            "without gaps"
+        )
 
 
 def _check_no_empty_class(found: Found, names: tuple[str, ...]) -> None:

@@ -13,6 +13,7 @@ from fedfuse.data.tokens import TextSettings
 
 HUB_PREFIX = "hf:"
 OWN_FILES = ("parquet", "csv", "npz", "images", "python")
+IN_MEMORY = ("arrays", "tables")
 GENERATED = ("blobs", "swiss_roll")
 INSTALLED = ("digits",)
 
@@ -36,6 +37,9 @@ def _share_count_or_official(value: Any) -> Any:
     return value if value == "official" else _share_or_count(value)
 
 
+ShareOrOfficial = Annotated[StrictInt | StrictFloat | Official, BeforeValidator(_share_count_or_official)]
+
+
 class DataSettings(Settings):
     """The ``data`` section of an experiment."""
 
@@ -46,8 +50,8 @@ class DataSettings(Settings):
     )
     path: str | None = Field(
         None,
-        description="Your file or folder, or module:function for python; for a dataset of the catalogue, the "
-        "folder its files lie in.",
+        description="Your file or folder, or module:function for python, or the hash of arrays and tables that Python "
+        "gave; for a dataset of the catalogue, the folder its files lie in.",
     )
     test_path: str | None = Field(None, description="Your own test file or folder, when it lies elsewhere than path.")
     input_column: str | None = Field(None, description="The column of images, of texts or of lists of numbers.")
@@ -76,12 +80,16 @@ class DataSettings(Settings):
     test: Share = Field(
         0.2, description="Share or count of examples split off for testing when the dataset has no test split."
     )
-    validation: Annotated[StrictInt | StrictFloat | Official, BeforeValidator(_share_count_or_official)] = Field(
+    validation: ShareOrOfficial = Field(
         0.1,
         description="Share or count of the training examples that the server validates on; or official: the dataset's "
         "own validation split, which leaves all training examples to the clients.",
     )
-    public: Share = Field(0.0, description="Share or count of the training examples that become public data.")
+    public: ShareOrOfficial = Field(
+        0.0,
+        description="Share or count of the training examples that become public data; or official: the public "
+        "examples that Python gave.",
+    )
     split: Literal["random", "in_order"] = Field(
         "random",
         description="Which examples become public, validation and test: random ones, or by their place in the file. "
@@ -109,7 +117,7 @@ class DataSettings(Settings):
     @field_validator("name")
     @classmethod
     def _known_name(cls, name: str) -> str:
-        if name in CATALOGUE or name in OWN_FILES or name.removeprefix(HUB_PREFIX) not in ("", name):
+        if name in CATALOGUE or name in (*OWN_FILES, *IN_MEMORY) or name.removeprefix(HUB_PREFIX) not in ("", name):
             return name
         raise ValueError(unknown("dataset", name, [*CATALOGUE, *OWN_FILES, f"{HUB_PREFIX}<name>"]))
 
@@ -124,6 +132,10 @@ class DataSettings(Settings):
     def _only_what_applies(self) -> DataSettings:
         if self.name in OWN_FILES and self.path is None:
             raise ValueError(f"data.name = {self.name} reads your own files, so data.path must say where they are")
+        if self.name in IN_MEMORY and self.path is None:
+            raise ValueError(f"data.name = {self.name} is for data that Python gives; see docs/python.md")
+        if self.public == "official" and self.name not in IN_MEMORY:
+            raise ValueError(f"data.public = official, but {self.name} has no public split of its own; give a share")
         if self.client_column is not None and self.client_files:
             raise ValueError("data.client_column and data.client_files both say whose each example is; keep one")
         if self.validation == "official" and not self._has_validation():
@@ -139,10 +151,19 @@ class DataSettings(Settings):
                 raise ValueError(f"data.{key} has no meaning for data.name = {self.name}; remove it")
         return self
 
+    @property
+    def own_code(self) -> tuple[str, ...]:
+        """The address of the user's function, if one makes the data."""
+        return (str(self.path),) if self.name == "python" and ":" in str(self.path) else ()
+
     def _has_validation(self) -> bool:
         """Whether the dataset has an official validation split, or may have one."""
         card = CATALOGUE.get(self.name)
-        return self.name.startswith(HUB_PREFIX) if card is None else card.validation_size is not None
+        return (
+            self.name.startswith(HUB_PREFIX) or self.name in IN_MEMORY
+            if card is None
+            else card.validation_size is not None
+        )
 
     def _irrelevant(self) -> tuple[str, ...]:
         generator = ("examples", "classes", "spread")
@@ -155,6 +176,8 @@ class DataSettings(Settings):
             return ("test_path", *columns, "client_files", *generator)
         if self.name.startswith(HUB_PREFIX):
             return ("path", "test_path", "client_files", *generator)
-        if self.name == "python":
+        if self.name == "tables":
+            return ("test_path", "client_files", *generator)
+        if self.name in ("python", "arrays"):
             return ("test_path", *columns, "client_files", *generator)
         return generator if self.name in ("parquet", "csv") else (*columns, *generator)

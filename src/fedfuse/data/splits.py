@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fedfuse.core.errors import ConfigError
+from fedfuse.core.errors import ConfigError, DataError
 from fedfuse.core.hashes import sha256_of
 from fedfuse.core.randomness import Key
 from fedfuse.data.dataset import Dataset, Examples
-from fedfuse.data.settings import DataSettings
+from fedfuse.data.settings import DataSettings, Official
 
 Indices = NDArray[np.int64]
 
@@ -23,7 +23,7 @@ class SplitIndices:
 
     train: Indices
     validation: Indices | None
-    public: Indices
+    public: Indices | None
     test: Indices | None
 
 
@@ -49,7 +49,7 @@ def split(dataset: Dataset, settings: DataSettings, key: Key) -> Splits:
     return Splits(
         _part(dataset, indices.train),
         _official_or_part(dataset, dataset.validation, indices.validation),
-        _part(dataset, indices.public),
+        _official_or_part(dataset, dataset.public, indices.public),
         _official_or_part(dataset, dataset.test, indices.test),
         indices,
     )
@@ -61,7 +61,7 @@ def split_indices(examples: int, has_test: bool, settings: DataSettings, key: Ke
     if not has_test and test_size == 0:
         raise ConfigError("data.test is 0, but the dataset has no test split; give a share such as 0.2 or a count")
     training = examples - test_size
-    validation = 0 if settings.validation == "official" else _size("validation", settings.validation, training)
+    validation = _size("validation", settings.validation, training)
     public = _size("public", settings.public, training)
     if validation + public >= training:
         raise ConfigError(
@@ -72,7 +72,8 @@ def split_indices(examples: int, has_test: bool, settings: DataSettings, key: Ke
     bounds = np.cumsum([test_size, validation, public])
     test_part, validation_part, public_part, train_part = (np.sort(part) for part in np.split(order, bounds))
     own_validation = None if settings.validation == "official" else validation_part
-    return SplitIndices(train_part, own_validation, public_part, None if has_test else test_part)
+    own_public = None if settings.public == "official" else public_part
+    return SplitIndices(train_part, own_validation, own_public, None if has_test else test_part)
 
 
 def _order(examples: int, at_the_end: int, settings: DataSettings, key: Key) -> Indices:
@@ -83,7 +84,9 @@ def _order(examples: int, at_the_end: int, settings: DataSettings, key: Key) -> 
     return np.concatenate([backwards[:at_the_end], forwards[: examples - at_the_end]])
 
 
-def _size(key: str, wanted: int | float, examples: int) -> int:
+def _size(key: str, wanted: int | float | Official, examples: int) -> int:
+    if wanted == "official":
+        return 0
     size = wanted if isinstance(wanted, int) else round(wanted * examples)
     if wanted and not 1 <= size < examples:
         raise ConfigError(
@@ -95,7 +98,8 @@ def _size(key: str, wanted: int | float, examples: int) -> int:
 def _official_or_part(dataset: Dataset, official: Examples | None, where: Indices | None) -> Examples:
     if where is not None:
         return _part(dataset, where)
-    assert official is not None
+    if official is None:
+        raise DataError("data.validation or data.public is official, but no such examples were given; give a share")
     return official
 
 

@@ -14,6 +14,7 @@ from fedfuse.core.hashes import sha256_of
 from fedfuse.core.randomness import Key
 from fedfuse.data import ClientDatasets, Dataset, Indices, PartitionReport, Splits, Transform, load, split
 from fedfuse.data.pretrained_tokens import check_encoder
+from fedfuse.data.readers.contents import UNLABELLED
 from fedfuse.data.tokens import TextSettings
 from fedfuse.experiment.config import ExperimentConfig
 from fedfuse.federation import Engine, Federation, FederationSettings, Recipe
@@ -24,7 +25,7 @@ from fedfuse.federation.sampling import clients_per_round, pooled, prototype_of
 from fedfuse.models.interface import Interface
 from fedfuse.parts.base import CheckContext
 from fedfuse.parts.protocol.base import PREDICTIONS, WEIGHTS
-from fedfuse.parts.sources import Surroundings
+from fedfuse.parts.sources import HeldOut, Surroundings
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.compute import Compute
 from fedfuse.runtime.evaluate import Evaluator
@@ -207,6 +208,10 @@ def _source(config: ExperimentConfig, surroundings: Surroundings) -> Source | No
     """The distillation inputs, if any part of the experiment reads them."""
     if not config.recipe.needs_source and config.federation.batch_norm != "reestimate":
         return None
+    if surroundings.reads_labels and isinstance(config.source, HeldOut) and UNLABELLED in surroundings.public.labels:
+        raise ConfigError(
+            f"method {config.method.called} reads the labels of public examples; give data.public as (inputs, labels)"
+        )
     return config.source.open(surroundings)
 
 

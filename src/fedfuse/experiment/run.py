@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,51 +17,24 @@ from fedfuse.experiment import presets
 from fedfuse.experiment.assembly import Built, build
 from fedfuse.experiment.config import ExperimentConfig, Raw, assign, merge, read_yaml, validate
 from fedfuse.experiment.earlier import other_data, other_experiment, refusal
-from fedfuse.federation import Engine, Federation, RoundRecord, Snapshot
+from fedfuse.experiment.result import RunResult
+from fedfuse.federation import Engine, Federation, Snapshot
 from fedfuse.federation.checkpoint import load_checkpoint, save_checkpoint
 from fedfuse.federation.events import EventLog, Listener, forget_after
 from fedfuse.federation.folder import RunFolder
 from fedfuse.federation.state import all_reached
 from fedfuse.federation.summary import summarise
-from fedfuse.models import Classifier
-from fedfuse.models.saved import load_model, save_model
+from fedfuse.models.saved import save_model
 from fedfuse.parts.protocol.nothing import KEPT_MODEL
 from fedfuse.report import draw_run
 from fedfuse.runtime.warm_up import warm_up
 
 
-@dataclass(frozen=True)
-class RunResult:
-    """A finished run."""
-
-    folder: RunFolder
-    summary: dict[str, Any]
-    history: tuple[RoundRecord, ...]
-
-    @property
-    def accuracy(self) -> dict[str, float]:
-        """Test accuracy after the last round, by prototype."""
-        return {name: values["accuracy_last"] for name, values in self.summary["prototypes"].items()}
-
-    def model(self, prototype: str | None = None) -> Classifier:
-        """The final model of a prototype, ready for inference; the only one if there is one."""
-        prototypes = self.summary["prototypes"]
-        name = prototype or next(iter(prototypes))
-        if name not in prototypes:
-            raise ConfigError(unknown("model", name, prototypes))
-        return load_model(self.folder.final_weights(name), trust_own_code=True)  # this run has called it already
-
-    def client_model(self, client: int) -> Classifier:
-        """A client's own final model, where a method leaves none on the server."""
-        return load_model(self.folder.final_client(client), trust_own_code=True)
-
-
 class Experiment:
     """A validated experiment.
 
-    >>> from fedfuse import Experiment
-    >>> result = Experiment.load("digits", method="feddf", seed=1).run()
-    >>> result.accuracy
+    >>> Experiment.load("digits", method="fedavg", seed=1)
+    Experiment(digits: fedavg on digits, models mlp, 20 rounds, seed 1, identity 0c3e2b3a)
     """
 
     def __init__(self, config: ExperimentConfig | Mapping[str, Any] | None = None, **values: Any) -> None:
@@ -73,15 +45,22 @@ class Experiment:
         else:
             self.config = validate(merge(config or {}, values))
 
+    def __repr__(self) -> str:
+        config, models = self.config, ", ".join(self.config.models)
+        return (
+            f"Experiment({config.name}: {config.method.called} on {config.data.name}, models {models}, "
+            f"{config.federation.rounds} rounds, seed {config.seed}, identity {config.sha256()[:8]})"
+        )
+
     @staticmethod
-    def load(file_or_preset: str | Path, assignments: Sequence[str] = (), **values: Any) -> Experiment:
-        """Read an experiment file, a preset by name, or the ``config.yaml`` of a run folder.
+    def load(experiment: Given, assignments: Sequence[str] = (), **values: Any) -> Experiment:
+        """Read an experiment file, a preset by name, the ``config.yaml`` of a run folder, a mapping or an experiment.
 
         ``values`` are laid over it key by key (``training={"epochs": 2}`` leaves the batch size as it is), and then the
         ``assignments``, which replace what they name (``"training={epochs: 2}"``). None gives a section its defaults.
         """
-        raw = assign(merge(read_raw(file_or_preset), values), assignments)
-        return Experiment(validate(raw, str(file_or_preset)))
+        raw = assign(merge(read_raw(experiment), values), assignments)
+        return Experiment(validate(raw, where(experiment)))
 
     @property
     def default_folder(self) -> Path:
@@ -127,16 +106,38 @@ class Experiment:
             raise refusal(folder, reason)
 
 
-def read_raw(file_or_preset: str | Path) -> Raw:
-    """The raw mapping behind a path to a file, a run folder, or a preset's name."""
-    path = Path(file_or_preset)
+Given = str | Path | Mapping[str, Any] | Experiment
+"""Where an experiment comes from: a file, a preset, a run folder, its keys, or an experiment to change."""
+
+
+def read_raw(given: Given) -> Raw:
+    """The raw mapping behind it."""
+    if isinstance(given, Experiment):
+        return given.config.model_dump(mode="json")
+    if isinstance(given, Mapping):
+        return dict(given)
+    if not isinstance(given, str | Path):
+        raise ConfigError(f"an experiment is a file, a preset, a run folder or a mapping, not {type(given).__name__}")
+    path = Path(given)
     if path.is_dir():
         return read_yaml(RunFolder(path).config)
     if path.is_file() or path.suffix in (".yaml", ".yml"):
         return read_yaml(path)
-    if str(file_or_preset) in presets.names():
-        return yaml.safe_load(presets.text(str(file_or_preset)))  # type: ignore[no-any-return]
-    raise ConfigError(f"{unknown('file or preset', str(file_or_preset), presets.names())}")
+    if str(given) in presets.names():
+        return yaml.safe_load(presets.text(str(given)))  # type: ignore[no-any-return]
+    raise ConfigError(f"{unknown('file or preset', str(given), presets.names())}")
+
+
+def where(given: Given) -> str:
+    """What errors call it."""
+    return str(given) if isinstance(given, str | Path) else "the experiment"
+
+
+def run_folder(given: Given, out: str | Path | None, resume: bool) -> Path | None:
+    """Where a run shall lie, if that is said; who resumes a run folder means that folder."""
+    if out is None and resume and isinstance(given, str | Path) and Path(given).is_dir():
+        return Path(given)
+    return None if out is None else Path(out)
 
 
 class _Run:
@@ -202,7 +203,7 @@ class _Run:
     def _conclude(self, built: Built, snapshot: Snapshot) -> RunResult:
         config, server = self.config, snapshot.server
         self._save_models(built, snapshot)
-        about = {"name": config.name, "method": config.method.called, "seed": config.seed, **built.facts}
+        about = {**config.names(), **built.facts}
         target, metrics = config.evaluation.target_accuracy, config.evaluation.metrics
         summary = summarise(server, about, target, config.recipe.has_server_model, metrics)
         draw_run(self.folder.pictures, server.history, built.partition, target)

@@ -21,7 +21,8 @@ from flwr.serverapp import Grid, ServerApp
 from fedfuse.core.errors import ConfigError
 from fedfuse.engines import FlowerEngineSettings
 from fedfuse.experiment.config import ExperimentConfig, read_yaml, validate
-from fedfuse.experiment.run import Experiment, RunResult
+from fedfuse.experiment.result import RunResult
+from fedfuse.experiment.run import Experiment
 from fedfuse.federation.folder import RunFolder
 from fedfuse.federation.sampling import prototype_of
 from fedfuse.flower.engine import FlowerEngine

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from fedfuse.cli.results import comparison_sheet, summary_sheet
 from fedfuse.experiment.comparison import Cell, Comparison, Spread, conclude
 from fedfuse.experiment.comparison.outcome import _labelled, _lines
-from fedfuse.experiment.run import Experiment, RunResult
+from fedfuse.experiment.result import RunResult
+from fedfuse.experiment.run import Experiment
+from fedfuse.experiment.sheets import comparison_sheet, summary_sheet
 from fedfuse.federation.folder import RunFolder
 from tests.helpers import tiny_config, tiny_method
 

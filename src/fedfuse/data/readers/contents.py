@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -14,6 +14,8 @@ from fedfuse.core.errors import DataError
 from fedfuse.data.tokens import Tokenizer
 
 Array = NDArray[Any]
+UNLABELLED = -1
+"""In the place of a label that is not there."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,15 @@ class Contents:
     clients: Array | None = None
     columns: Columns | None = None
 
+    @property
+    def is_labelled(self) -> bool:
+        return UNLABELLED not in self.labels[:1]
+
+
+def unlabelled(inputs: Array) -> Contents:
+    """Inputs without labels."""
+    return Contents(inputs, np.full(len(inputs), UNLABELLED))
+
 
 @dataclass(frozen=True)
 class Found:
@@ -70,11 +81,17 @@ class Found:
     origin: str
     validation: Contents | None = None
     """The official validation split, if it was asked for."""
+    public: Contents | None = None
+    """The public examples, where they are not taken from the training examples."""
+
+    @staticmethod
+    def by_split(splits: Mapping[str, Contents], origin: str) -> Found:
+        return Found(splits["train"], splits.get("test"), origin, splits.get("validation"), splits.get("public"))
 
     @property
     def parts(self) -> dict[str, Contents]:
         """What there is, by what it is called."""
-        every = {"training": self.train, "test": self.test, "validation": self.validation}
+        every = {"training": self.train, "test": self.test, "validation": self.validation, "public": self.public}
         return {part: contents for part, contents in every.items() if contents is not None}
 
     @property
@@ -148,11 +165,11 @@ def check_range(labels: Array, classes: int, where: str, first: int = 0) -> None
         )
 
 
-def checked_texts(texts: Sequence[str | None], where: str) -> list[str]:
+def checked_texts(texts: Sequence[str | None], where: str, what: str = "text") -> list[str]:
     """Texts, none missing."""
     missing = next((row for row, text in enumerate(texts) if text is None), None)
     if missing is not None:
-        raise DataError(f"{where}, row {missing}: the text is missing; remove the row or fill it in")
+        raise DataError(f"{where}, row {missing}: the {what} is missing; remove the row or fill it in")
     return [text for text in texts if text is not None]
 
 

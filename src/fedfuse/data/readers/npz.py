@@ -48,9 +48,14 @@ def read_npz_inputs(path: Path, reading: Reading) -> Array:
     if not named:
         found = ", ".join(sorted(arrays)) or "nothing"
         raise DataError(f"{path.name} holds {found}; it must hold one array, or inputs, x or x_train")
-    if (named[0].ndim < 2 and not _are_texts(named[0])) or not len(named[0]):
-        raise DataError(f"{path.name}: inputs of shape {named[0].shape} cannot be read; the first axis counts inputs")
-    return _inputs(named[0], path.name, reading)
+    return inputs_of_array(named[0], path.name, reading)
+
+
+def inputs_of_array(inputs: Array, where: str, reading: Reading) -> Array:
+    """Inputs that come without labels."""
+    if (inputs.ndim < 2 and not _are_texts(inputs)) or not len(inputs):
+        raise DataError(f"{where}: inputs of shape {inputs.shape} cannot be read; the first axis counts inputs")
+    return _inputs(inputs, where, reading)
 
 
 def load_arrays(path: Path) -> dict[str, Array]:

@@ -38,13 +38,14 @@ def _read_file(path: Path, reading: Reading) -> Contents:
     try:
         with pq.ParquetFile(path) as file:
             rows = FileRows(file, without_ignored(file.schema_arrow, reading, path.name))
-            names = _class_names(rows.schema, find_label_column(rows.schema, reading, path.name))
+            names = class_names(rows.schema, find_label_column(rows.schema, reading, path.name))
             return contents_of_rows(rows, names, reading, path.name, path.parent)
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"{path} cannot be read as parquet; it may be cut off, so fetch it again") from error
 
 
-def _class_names(schema: Any, label_column: str | None) -> tuple[str, ...] | None:
+def class_names(schema: Any, label_column: str | None) -> tuple[str, ...] | None:
+    """What the Hugging Face metadata of a table call its classes, if they do."""
     try:
         features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
         return tuple(str(name) for name in features[label_column]["names"])

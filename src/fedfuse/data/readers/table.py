@@ -118,7 +118,7 @@ def _inputs(rows: Rows, label_column: str | None, reading: Reading, where: str, 
         return reading.tokens(rows.column(column).to_pylist(), f"{where}, column '{column}'")
     if _is_list(kind):
         return checked_features(_matrix(rows.column(column), where, column), where)
-    if _is_number(kind):
+    if is_number(kind):
         return checked_features(_numbers(rows.column(column), where)[:, None], where)
     raise DataError(f"{where}: column '{column}' holds {kind}; data.input_column must hold images, texts or numbers")
 
@@ -126,14 +126,14 @@ def _inputs(rows: Rows, label_column: str | None, reading: Reading, where: str, 
 def _columns(schema: Any, label_column: str | None, reading: Reading, where: str) -> Columns | None:
     """None where one column holds images, texts or lists."""
     column = find_input_column(schema, label_column, reading, where)
-    if column is not None and not _is_number(schema.field(column).type):
+    if column is not None and not is_number(schema.field(column).type):
         return None
     inputs = _number_columns(schema, label_column, reading) if column is None else (column,)
     return Columns(inputs, tuple(name for name in (*schema.names, *reading.ignored) if name not in inputs))
 
 
 def _number_columns(schema: Any, label_column: str | None, reading: Reading) -> tuple[str, ...]:
-    return tuple(field.name for field in _input_fields(schema, label_column, reading) if _is_number(field.type))
+    return tuple(field.name for field in _input_fields(schema, label_column, reading) if is_number(field.type))
 
 
 def find_input_column(schema: Any, label_column: str | None, reading: Reading, where: str) -> str | None:
@@ -173,10 +173,10 @@ def _is_binary(kind: Any) -> bool:
 
 def _is_list(kind: Any) -> bool:
     listed = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    return bool(listed and _is_number(kind.value_type))
+    return bool(listed and is_number(kind.value_type))
 
 
-def _is_number(kind: Any) -> bool:
+def is_number(kind: Any) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 

@@ -3,5 +3,18 @@
 from fedfuse.experiment.comparison.outcome import Comparison, MetricSpread, Row, Spread, conclude
 from fedfuse.experiment.comparison.plan import Cell, Plan, plan
 from fedfuse.experiment.comparison.rehearsal import rehearse
+from fedfuse.experiment.comparison.running import complete, finished_runs
 
-__all__ = ["Cell", "Comparison", "MetricSpread", "Plan", "Row", "Spread", "conclude", "plan", "rehearse"]
+__all__ = [
+    "Cell",
+    "Comparison",
+    "MetricSpread",
+    "Plan",
+    "Row",
+    "Spread",
+    "complete",
+    "conclude",
+    "finished_runs",
+    "plan",
+    "rehearse",
+]

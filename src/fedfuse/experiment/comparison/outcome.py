@@ -6,13 +6,16 @@ import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
 from fedfuse.core.files import write_text
 from fedfuse.core.plain_json import dumps
 from fedfuse.experiment.comparison.plan import Cell
-from fedfuse.experiment.run import RunResult
+from fedfuse.experiment.frames import frame_of
+from fedfuse.experiment.result import RunResult
+from fedfuse.experiment.sheets import comparison_facts, comparison_sheet
 from fedfuse.federation.summary import rounds_to
 from fedfuse.report.comparison import draw_comparison
 
@@ -73,8 +76,15 @@ class Row:
     updates_refused: tuple[int, ...]
     metrics: Mapping[str, MetricSpread]
 
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Its numbers seed by seed."""
+        names = {"experiment": self.experiment, "method": self.method, "model": self.prototype}
+        measured = {name: value for name, value in vars(self).items() if not isinstance(value, str) and name != "seeds"}
+        for place, seed in enumerate(self.seeds):
+            yield {**names, "seed": seed, **{name: _of_seed(place, value) for name, value in measured.items()}}
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """All rows, and where they were written."""
 
@@ -88,6 +98,27 @@ class Comparison:
     @property
     def picture(self) -> Path:
         return self.folder / "comparison.png"
+
+    def records(self) -> list[dict[str, Any]]:
+        """The numbers as plain rows, one for every experiment, method, model and seed."""
+        return [record for row in self.rows for record in row.records()]
+
+    def to_frame(self) -> Any:
+        """The same as a pandas data frame."""
+        return frame_of(self.records())
+
+    def __repr__(self) -> str:
+        facts = (f"{name:8} {value}" for name, value in comparison_facts(self).items())
+        return "\n".join([comparison_sheet(self).text(), "", *facts])
+
+    def _repr_html_(self) -> str:
+        facts = "<br>".join(escape(f"{name} {value}") for name, value in comparison_facts(self).items())
+        return f"{comparison_sheet(self).html()}<p>{facts}</p>"
+
+
+def _of_seed(place: int, value: Spread | tuple[Any, ...] | None) -> Any:
+    values = value.values if isinstance(value, Spread) else value
+    return None if values is None else values[place]
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from fedfuse.core.errors import ConfigError, UnknownKeyError
-from fedfuse.experiment.config import ExperimentConfig, Raw, validate
+from fedfuse.experiment.config import ExperimentConfig, Raw, merge, validate
 from fedfuse.experiment.config.changes import Change, apply
-from fedfuse.experiment.run import Experiment, read_raw
+from fedfuse.experiment.run import Experiment, Given, read_raw, where
 from fedfuse.federation.folder import RunFolder
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -24,8 +28,7 @@ class Cell:
 
     @property
     def label(self) -> str:
-        config = self.experiment.config
-        return f"{config.name} {config.method.called} seed {config.seed}"
+        return self.experiment.config.label
 
 
 @dataclass(frozen=True)
@@ -47,20 +50,28 @@ class Entrant:
 
 
 def plan(
-    files: Sequence[str], methods: Sequence[str], seeds: Sequence[int], assignments: Sequence[str], out: Path | None
+    files: Sequence[Given],
+    methods: Sequence[Any],
+    seeds: Sequence[int],
+    assignments: Sequence[str] = (),
+    out: str | Path | None = None,
+    sections: Mapping[str, Any] = NOTHING,
 ) -> Plan:
-    """The runs of a comparison; without methods or seeds, those that the files name themselves."""
+    """The runs of a comparison; without methods or seeds, those that the files name themselves.
+
+    A method is a name, an address, a Method or a mapping. ``sections`` are laid over every file.
+    """
     changes = [Change.read(assignment) for assignment in assignments]
     _check_nothing_is_said_twice(changes, methods, seeds)
-    chosen: Sequence[str | None] = methods or [None]
-    entrants = [entrant(file, method, changes) for file in files for method in chosen]
+    raws = [(where(file), merge(read_raw(file), sections)) for file in files]
+    entrants = [entrant(name, raw, method, changes) for name, raw in raws for method in methods or [None]]
     remarks = list(filter(None, (_remark(change.said, entrants) for change in changes)))
     cells = []
     for one in entrants:
         for seed in seeds or [one.config.seed]:
             config = validate({**one.raw, "seed": seed}, one.file)
             base = out or Path("runs") / f"compare-{config.name}"
-            folder = RunFolder(base / f"{config.name}-{config.method.called}-seed{seed}")
+            folder = RunFolder(Path(base) / f"{config.name}-{config.method.called}-seed{seed}")
             cells.append(Cell(Experiment(config), folder))
     folders = [cell.folder.path for cell in cells]
     if len(set(folders)) < len(folders):
@@ -68,9 +79,8 @@ def plan(
     return Plan(cells, remarks)
 
 
-def entrant(file: str, method: str | None, changes: Sequence[Change]) -> Entrant:
+def entrant(file: str, raw: Raw, method: Any, changes: Sequence[Change]) -> Entrant:
     """A file with a method and with all changes, but those of parts of methods that this one has no key for."""
-    raw = read_raw(file)
     if method is not None:
         raw = apply(raw, [Change.of("--methods", ("method",), method)])
     kept, unfit = list(changes), dict[str, UnknownKeyError]()
@@ -92,9 +102,10 @@ def _made(change: Change, error: UnknownKeyError) -> bool:
     return all(one == other for one, other in zip(change.address, (*error.at, error.key), strict=False))
 
 
-def _check_nothing_is_said_twice(changes: Sequence[Change], methods: Sequence[str], seeds: Sequence[int]) -> None:
-    if len(set(methods)) < len(methods):
-        raise ConfigError(f"--methods {','.join(methods)}: write different methods separated by commas")
+def _check_nothing_is_said_twice(changes: Sequence[Change], methods: Sequence[Any], seeds: Sequence[int]) -> None:
+    names = [method for method in methods if isinstance(method, str)]
+    if len(set(names)) < len(names):
+        raise ConfigError(f"--methods {','.join(names)}: write different methods separated by commas")
     for change in changes:
         if methods and change.address in (("method",), ("method", "name")):
             raise ConfigError(f"{change.said} and --methods both say which method is run; keep one of them")

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import yaml
 
 from fedfuse.core.errors import ConfigError
+from fedfuse.core.foreign import findable
 from fedfuse.core.part import Settings
+from fedfuse.experiment.config.python_values import in_words
 from fedfuse.experiment.config.schema import Raw, as_mapping
 
 Address = tuple[str, ...]
@@ -59,6 +62,7 @@ def merge(raw: Mapping[str, Any], values: Mapping[str, Any]) -> Raw:
 
     None gives a section its defaults back, and ``models`` names all models that there shall be.
     """
+    raw, values = in_words(raw), in_words(values)
     dropped = {key for key, value in values.items() if value is None and key not in ("name", "seed")}
     kept = {key: value for key, value in raw.items() if key not in dropped}
     models = values.get("models")
@@ -86,6 +90,8 @@ def plain(value: Any) -> Any:
         return {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [plain(inner) for inner in value]
+    if isinstance(value, FunctionType):
+        return findable(value, "a function")
     return str(value) if isinstance(value, Path) else value
 
 

@@ -18,7 +18,7 @@ from fedfuse.data import AnyPartition, DataSettings, Iid
 from fedfuse.engines import AnyEngine, LocalEngineSettings
 from fedfuse.experiment.config.older import renewed
 from fedfuse.federation import EvaluationSettings, FederationSettings, Recipe
-from fedfuse.methods import Method, find_method, method_names
+from fedfuse.methods import METHODS, Method, find_method, method_names
 from fedfuse.models import AnyArchitecture
 from fedfuse.parts.fuse import EnsembleOnly
 from fedfuse.parts.sources import AnySource, HeldOut
@@ -94,6 +94,14 @@ class ExperimentConfig(Settings):
         """Whether the result of the run is the accuracy of an ensemble, and not that of any model."""
         return find_method(self.method.name).answers_as_ensemble and isinstance(self.recipe.fuse, EnsembleOnly)
 
+    def names(self) -> Raw:
+        """What a run of it is called."""
+        return {"name": self.name, "method": self.method.called, "seed": self.seed}
+
+    @property
+    def label(self) -> str:
+        return f"{self.name} {self.method.called} seed {self.seed}"
+
     def to_yaml(self) -> str:
         """The complete experiment, every default written out."""
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
@@ -109,9 +117,10 @@ class ExperimentConfig(Settings):
 
     @cached_property
     def foreign_code(self) -> dict[str, str]:
-        """By address, a hash of the source of every part and network that is not ours."""
+        """By address, a hash of the source of every part, network and function that is not ours."""
         parts = (self.partition, self.method, self.source, self.training, self.evaluation, *self.models.values())
-        return {address: source_sha256(address) for part in parts for address in sorted(set(addresses_in(part)))}
+        addresses = [address for part in parts for address in sorted(set(addresses_in(part)))]
+        return {address: source_sha256(address) for address in (*self.data.own_code, *addresses)}
 
     def sha256(self) -> str:
         return hashlib.sha256(json.dumps(self.identity(), sort_keys=True).encode()).hexdigest()
@@ -162,6 +171,8 @@ def as_mapping(method: Any) -> Raw:
     if isinstance(method, str):
         return {"name": method}
     if isinstance(method, Method):
+        if METHODS.get(method.name) is method:
+            return {"name": method.name}
         return {"name": "fedavg", "label": method.name, **method.recipe.model_dump(mode="json")}
     if isinstance(method, Mapping):
         return dict(method)

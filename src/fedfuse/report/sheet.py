@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from itertools import groupby
 
 from rich.cells import cell_len
@@ -29,6 +30,21 @@ class Sheet:
         layouts = [_Layout(self, count, " " * gap) for count in apart for gap in (3, 2)]
         layout = next((layout for layout in layouts if layout.width <= width), layouts[-1])
         return [Text(self.title, style="italic"), Text(), *layout.lines(), Text()]
+
+    def text(self, width: int = 80) -> str:
+        """The same without colours."""
+        return "\n".join(line.plain for line in self.lines(width)).rstrip()
+
+    def html(self) -> str:
+        """The same for notebooks."""
+        head = "".join(f"<th>{_cell(heading)}</th>" for heading in (*self.keys, *self.headings))
+        rows = ("".join(f"<td>{_cell(word)}</td>" for word in (*names, *numbers)) for names, numbers in self.rows)
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        return f"<table><caption>{_cell(self.title)}</caption><tr>{head}</tr>{body}</table>"
+
+
+def _cell(word: str) -> str:
+    return escape(word).replace("\n", "<br>")
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fedfuse.cli.sheet import Names, Sheet
 from fedfuse.data import PartitionReport
-from fedfuse.experiment.comparison import Comparison, Row, Spread
-from fedfuse.experiment.run import Experiment, RunResult
+from fedfuse.report.sheet import Names, Sheet
+
+if TYPE_CHECKING:
+    from fedfuse.experiment.comparison import Comparison, Row, Spread
+    from fedfuse.experiment.result import RunResult
+    from fedfuse.experiment.run import Experiment
 
 
 def summary_sheet(summary: Mapping[str, Any]) -> Sheet:

@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 from rich.console import Console
 
-from fedfuse.cli.sheet import Sheet
+from fedfuse.report.sheet import Sheet
 
 NUMBERS = ("57.52 ± 12.41", "100.00 ± 0.00", "11.3 (2 of 3)", "1234.56", "1234.56", "12345.6", "17")
 HEADINGS = ("accuracy\nlast, %", "accuracy\nbest, %", "rounds to\n80 %", "up\nMB", "down\nMB", "time\ns", "refused")

@@ -1,0 +1,62 @@
+"""Whatever Python gives as ``data``, sorted into splits, and the section that names it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fedfuse.core.errors import DataError
+from fedfuse.data.given.arrays import Arrays
+from fedfuse.data.given.memory import hold
+from fedfuse.data.given.tables import Tables, is_table
+
+SPLITS = ("train", "test", "validation", "public")
+OFFICIAL = ("validation", "public")
+"""Splits that an experiment takes from the training examples unless it is told otherwise."""
+
+
+def data_section(data: Any) -> Any:
+    """The section ``data`` of an experiment for examples in memory; anything else is returned as it is.
+
+    Examples are a pair of inputs and labels, a pair of such pairs for training and test, a table, or a mapping of these
+    by split, in which other keys of the section may stand too.
+    """
+    values = data if isinstance(data, Mapping) else _by_split(data)
+    if values is None:
+        if _is_array(data) or isinstance(data, tuple | list):
+            raise DataError("data is no pair; give (inputs, labels), a table, or a mapping of these by split")
+        return data
+    splits = {split: values[split] for split in SPLITS if _are_examples(values.get(split))}
+    if not splits:
+        return data
+    if "train" not in splits:
+        raise DataError(f"data has {', '.join(splits)} but no train; give the training examples, too")
+    clients = values.get("clients")
+    others = {key: value for key, value in values.items() if key not in (*splits, "clients")}
+    official = dict.fromkeys((split for split in OFFICIAL if split in splits), "official")
+    return {**_held(splits, clients), **official, **others}
+
+
+def _held(splits: Mapping[str, Any], clients: Any) -> dict[str, str]:
+    if not is_table(splits["train"]):
+        return {"name": "arrays", "path": hold(Arrays.of(splits, clients))}
+    if clients is not None:
+        raise DataError("data.clients is for arrays; of a table, name the column: data.client_column")
+    return {"name": "tables", "path": hold(Tables.of(splits))}
+
+
+def _by_split(data: Any) -> Mapping[str, Any] | None:
+    if is_table(data):
+        return {"train": data}
+    if not isinstance(data, tuple | list) or len(data) != 2:
+        return None
+    both = all(isinstance(part, tuple | list) and len(part) == 2 and all(map(_is_array, part)) for part in data)
+    return dict(zip(("train", "test"), data, strict=True)) if both else {"train": data}
+
+
+def _are_examples(value: Any) -> bool:
+    return value is not None and not isinstance(value, str | int | float)
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, list | tuple) or hasattr(value, "__array__")

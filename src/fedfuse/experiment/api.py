@@ -1,0 +1,76 @@
+"""What the commands do, as functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fedfuse.experiment.comparison import Comparison, complete, plan, rehearse
+from fedfuse.experiment.progress import listeners
+from fedfuse.experiment.result import RunResult
+from fedfuse.experiment.run import Experiment, Given, run_folder
+from fedfuse.federation.events import Event, Listener
+from fedfuse.methods import Method
+
+MethodGiven = str | Method | Mapping[str, Any]
+"""A method's name or address, one that was made in Python, or a mapping of a name and what is changed in it."""
+
+
+def run(
+    experiment: Given,
+    *,
+    method: MethodGiven | None = None,
+    seed: int | None = None,
+    assignments: Sequence[str] = (),
+    out: str | Path | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: bool | Listener = False,
+    **sections: Any,
+) -> RunResult:
+    """Run one experiment to its end, writing a run folder.
+
+    ``experiment`` is a file, a preset, a run folder, a mapping of keys or an Experiment; ``sections`` are laid over it
+    key by key. ``progress`` prints a line per round, or is called with every event.
+
+    >>> fedfuse.run("digits", method="fedavg", federation={"rounds": 2}, training={"epochs": 1}).summary["rounds"]
+    2
+    """
+    said = {key: value for key, value in (("method", method), ("seed", seed)) if value is not None}
+    loaded = Experiment.load(experiment, assignments, **said, **sections)
+    folder = run_folder(experiment, out, resume)
+    return loaded.run(folder, resume, overwrite, listeners(progress, loaded.config.label))
+
+
+def compare(
+    experiments: Given | Sequence[Given],
+    methods: Sequence[MethodGiven] = (),
+    seeds: Sequence[int] = (),
+    *,
+    assignments: Sequence[str] = (),
+    jobs: int = 1,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+    progress: bool | Listener = False,
+    **sections: Any,
+) -> Comparison:
+    """Run methods and seeds side by side. Runs that are there are kept, unfinished ones go on.
+
+    Without methods or seeds, those that the experiments name themselves. Several ``jobs`` have processes of their own.
+    After a failure, what was finished until then is in ``comparison.json`` of the folder.
+
+    >>> fedfuse.compare("digits", ["fedavg", "fedprox"], [0, 1], federation={"rounds": 1}).rows[1].method
+    'fedprox'
+    """
+    given = [experiments] if isinstance(experiments, str | Path | Mapping | Experiment) else experiments
+    study = plan(given, methods, seeds, assignments, out, sections)
+    tell = listeners(progress)
+
+    def listener(event: Event) -> None:
+        for one in tell:
+            one(event)
+
+    for remark in study.remarks:
+        listener({"event": "study_remark", "remark": remark})
+    return complete(rehearse(study.cells, overwrite), jobs, listener)

@@ -1,0 +1,65 @@
+"""What happens in runs, in words: for listeners that show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from fedfuse.experiment.assembly import cautions
+from fedfuse.federation.events import Event, Listener
+
+
+class Lines:
+    """A listener that says what happens line by line; a caution that several runs give is said once."""
+
+    def __init__(self, label: str = "", say: Callable[[str], None] = print) -> None:
+        self.label = label
+        self.say = say
+        self.rounds = 0
+        self.told: set[str] = set()
+
+    def __call__(self, event: Event) -> None:
+        if event["event"] in ("run_started", "run_resumed"):
+            self.rounds = event["rounds"]
+        for line in self._lines(event):
+            self.say(line)
+
+    def _lines(self, event: Event) -> Iterator[str]:
+        label = event.get("run", self.label)
+        if event["event"] == "round_finished":
+            yield f"{label}: round {event['round']}/{self.rounds} {accuracies(event)}"
+        elif event["event"] == "study_run_finished":
+            yield f"{label}: finished"
+        elif sentence := mishap(event) or event.get("remark"):
+            yield sentence
+        elif event["event"] in ("run_started", "run_resumed"):
+            new = [sentence for sentence in cautions(event) if sentence not in self.told]
+            self.told.update(new)
+            yield from new
+
+
+def listeners(progress: bool | Listener, label: str = "") -> tuple[Listener, ...]:
+    """Who hears of a run: nobody, one who prints, or whoever is given."""
+    if callable(progress):
+        return (progress,)
+    return (Lines(label),) if progress else ()
+
+
+def mishap(event: Event) -> str | None:
+    """What went otherwise than planned, in a sentence."""
+    if event["event"] == "update_refused":
+        return f"client {event['client']} was refused: {event['reason']}"
+    if event["event"] == "model_diverged":
+        return f"model {event['prototype']} diverged: {event['reason']}"
+    if event["event"] == "metric_failed":
+        return f"metric {event['metric']} has no value: {event['reason']}"
+    if event["event"] in ("client_retried", "work_retried"):
+        what = event["what"] if "what" in event else f"client {event['client']}"
+        return f"{what} was retried: {event['reason']}"
+    return None
+
+
+def accuracies(event: Event) -> str:
+    """What a finished round came to."""
+    measured = {name: record["accuracy"] for name, record in event["prototypes"].items()}
+    measured["ensemble"] = event["ensemble_accuracy"]
+    return ", ".join(f"{name} {100 * value:.1f} %" for name, value in measured.items() if value is not None)

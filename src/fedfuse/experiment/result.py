@@ -1,0 +1,81 @@
+"""What a run came to: its numbers, its models, and where they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from fedfuse.core.errors import ConfigError, unknown
+from fedfuse.experiment.frames import frame_of
+from fedfuse.experiment.sheets import percent, summary_sheet
+from fedfuse.federation import RoundRecord
+from fedfuse.federation.folder import RunFolder
+from fedfuse.models import Classifier
+from fedfuse.models.saved import load_model
+
+
+@dataclass(frozen=True, repr=False)
+class RunResult:
+    """A run, as far as it is finished."""
+
+    folder: RunFolder
+    summary: dict[str, Any]
+    history: tuple[RoundRecord, ...]
+    is_finished: bool = True
+
+    @property
+    def accuracy(self) -> dict[str, float]:
+        """Test accuracy after the last round, by prototype."""
+        return {name: values["accuracy_last"] for name, values in self.summary["prototypes"].items()}
+
+    def model(self, prototype: str | None = None) -> Classifier:
+        """The final model of a prototype, ready for inference; the only one if there is one."""
+        prototypes = self.summary["prototypes"]
+        name = prototype or next(iter(prototypes))
+        if name not in prototypes:
+            raise ConfigError(unknown("model", name, prototypes))
+        return load_model(self.folder.final_weights(name), trust_own_code=True)  # this run has called it already
+
+    def client_model(self, client: int) -> Classifier:
+        """A client's own final model, where a method leaves none on the server."""
+        return load_model(self.folder.final_client(client), trust_own_code=True)
+
+    def records(self) -> list[dict[str, Any]]:
+        """The history as plain rows, one for every round and model."""
+        return [row for record in self.history for row in _rows(record.to_json())]
+
+    def to_frame(self) -> Any:
+        """The history as a pandas data frame."""
+        return frame_of(self.records())
+
+    def __repr__(self) -> str:
+        about, state = self.summary, "" if self.is_finished else "unfinished, "
+        models = ", ".join(f"{name} {percent(accuracy)}" for name, accuracy in self.accuracy.items())
+        return (
+            f"RunResult({about['name']} {about['method']} seed {about['seed']}: {models}, {state}"
+            f"{about['rounds']} rounds, {about['seconds']:.1f} s, {self.folder.path})"
+        )
+
+    def _repr_html_(self) -> str:
+        state = "" if self.is_finished else f"unfinished, {self.summary['rounds']} rounds so far, "
+        return f"{summary_sheet(self.summary).html()}<p>{state}{escape(str(self.folder.path))}</p>"
+
+
+def _rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """A round's rows: of each model its own numbers, and beside them those of the whole round."""
+    whole = _flat({key: value for key, value in record.items() if not isinstance(value, Mapping)})
+    for name, values in record["prototypes"].items():
+        yield {"round": whole["round"], "model": name, **_flat(values), **whole}
+
+
+def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers as they are, of lists the lengths, of mappings each number."""
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            flat |= {f"{key}_{name}": number for name, number in value.items()}
+        else:
+            flat[key] = len(value) if isinstance(value, tuple) else value
+    return flat

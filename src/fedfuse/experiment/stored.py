@@ -1,0 +1,47 @@
+"""A run that lies in a folder, read without its data and without running anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fedfuse.core.errors import RunFolderError
+from fedfuse.experiment.config import read_yaml, validate
+from fedfuse.experiment.result import RunResult
+from fedfuse.federation import RoundRecord
+from fedfuse.federation.checkpoint import load_checkpoint
+from fedfuse.federation.events import read_events
+from fedfuse.federation.folder import RunFolder
+from fedfuse.federation.summary import summarise
+
+
+def load_run(folder: str | Path) -> RunResult:
+    """The result of the run in a folder.
+
+    Of a run that is not finished it is what was reached at the last checkpoint, and ``is_finished`` is false.
+
+    >>> fedfuse.load_run("runs/digits-fedavg-seed0").is_finished
+    True
+    """
+    run = RunFolder(Path(folder))
+    if not run.holds_a_run():
+        raise RunFolderError(f"{folder} holds no run; give the folder that a run has written, with its config.yaml")
+    if not run.is_complete():
+        return _unfinished(run)
+    rounds = (event for event in read_events(run.events) if event["event"] == "round_finished")
+    return RunResult(run, run.read_summary(), tuple(map(_record, rounds)))
+
+
+def _unfinished(run: RunFolder) -> RunResult:
+    config = validate(read_yaml(run.config), str(run.config))
+    snapshot = load_checkpoint(run.checkpoints, config.sha256())
+    if snapshot is None:
+        raise RunFolderError(f"{run.path} holds no checkpoint that can be read; run it again with overwrite")
+    target, server_models = config.evaluation.target_accuracy, config.recipe.has_server_model
+    summary = summarise(snapshot.server, config.names(), target, server_models)
+    return RunResult(run, summary, snapshot.server.history, is_finished=False)
+
+
+def _record(event: Mapping[str, Any]) -> RoundRecord:
+    return RoundRecord.from_json({key: value for key, value in event.items() if key not in ("event", "time")})
