@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from fedfuse.core.version import __version__
+
 __all__ = ["Experiment", "__version__", "load_model"]
 
 if TYPE_CHECKING:
