@@ -40,7 +40,9 @@ def frame(labels: Any = Y) -> Any:
     return pa.table({**{name: X[:, place] for place, name in enumerate("abcd")}, "label": labels})
 
 
-@pytest.mark.parametrize("inputs", [X, X.astype(np.float32), IMAGES, np.array(TEXTS)], ids=["f8", "f4", "images", "texts"])
+@pytest.mark.parametrize(
+    "inputs", [X, X.astype(np.float32), IMAGES, np.array(TEXTS)], ids=["f8", "f4", "images", "texts"]
+)
 def test_arrays_are_read_as_an_npz_file_of_them(tmp_path: Path, inputs: Any) -> None:
     np.savez(tmp_path / "data.npz", x=inputs, y=Y)
     assert same(loaded((inputs, Y)), load(DataSettings(name="npz", path=str(tmp_path / "data.npz")), Key(0)))
@@ -81,7 +83,9 @@ def test_a_data_frame_is_a_table_whatever_its_index_is() -> None:
 
 def test_a_hugging_face_dataset_brings_its_class_names_and_splits() -> None:
     datasets = pytest.importorskip("datasets")
-    features = datasets.Features({"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["n", "o", "p"])})
+    features = datasets.Features(
+        {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["n", "o", "p"])}
+    )
     train = datasets.Dataset.from_dict({"text": TEXTS, "label": Y.tolist()}, features=features)
     given = loaded(datasets.DatasetDict({"train": train, "test": train.select(range(9)), "validation": train}))
     assert same(given, loaded((TEXTS, Y)))
@@ -102,7 +106,12 @@ def test_every_split_that_is_given_is_used_as_it_is() -> None:
     data = {"train": (X, Y), "test": (X[:9], Y[:9]), "validation": (X[9:15], Y[9:15]), "public": X[:20] + 1}
     settings = DataSettings(**data_section(data))
     parts = split(load(settings, Key(0)), settings, Key(0))
-    for part, inputs in ((parts.train, X), (parts.test, X[:9]), (parts.validation, X[9:15]), (parts.public, X[:20] + 1)):
+    for part, inputs in (
+        (parts.train, X),
+        (parts.test, X[:9]),
+        (parts.validation, X[9:15]),
+        (parts.public, X[:20] + 1),
+    ):
         assert np.array_equal(part.inputs, inputs.astype(np.float32))
 
 
@@ -192,7 +201,10 @@ BAD: Mapping[str, tuple[Any, str]] = {
     "training inputs alone": ({"train": X}, "data.train is ndarray; give (inputs, labels)"),
     "no training examples": ({"test": (X, Y)}, "no train"),
     "another shape for testing": ({"train": (X, Y), "test": (X[:, 1:], Y)}, "test inputs shape 3"),
-    "unknown words": ({"train": (X, WORDS), "test": (X[:1], ["dog"])}, "has the label 'dog', which no training example"),
+    "unknown words": (
+        {"train": (X, WORDS), "test": (X[:1], ["dog"])},
+        "has the label 'dog', which no training example",
+    ),
     "a table beside arrays": ({"train": (X, Y), "test": frame()}, "data.test is Table; give (inputs, labels)"),
     "arrays beside a table": ({"train": frame(), "test": (X, Y)}, "data.test is tuple; give a table"),
     "no label column": (frame().rename_columns([*"abcd", "kind"]), "set data.label_column to one of"),
@@ -214,7 +226,7 @@ def test_what_cannot_be_read_is_refused_in_one_sentence(case: str) -> None:
 
 
 def test_columns_have_no_meaning_for_arrays() -> None:
-    with pytest.raises(ValueError, match="data.label_column has no meaning for data.name = arrays"):
+    with pytest.raises(ValueError, match=r"data\.label_column has no meaning for data\.name = arrays"):
         loaded({"train": (X, Y), "label_column": "y"})
 
 
