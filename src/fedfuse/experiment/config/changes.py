@@ -61,15 +61,14 @@ def assign(raw: Mapping[str, Any], assignments: Sequence[str]) -> Raw:
 def merge(raw: Mapping[str, Any], values: Mapping[str, Any]) -> Raw:
     """``raw`` with ``values`` laid over it key by key; keys that are not named stay as they are.
 
-    None gives a section its defaults back, another ``data.name`` drops keys that mean nothing for it, and ``models`` names
-    all models that there shall be.
+    None gives a section its defaults back, another ``data.name`` drops keys that mean nothing for it, and ``models``
+    names all models that there shall be.
     """
-
     raw, values = in_words(raw), in_words(values)
     dropped = {key for key, value in values.items() if value is None and key not in ("name", "seed")}
     kept = {key: value for key, value in raw.items() if key not in dropped}
     models, data = values.get("models"), values.get("data")
-    if isinstance(data, Mapping) and "name" in data:
+    if isinstance(data, Mapping) and isinstance(data.get("name"), str):
         kept = {**kept, **_fitting(kept.get("data"), data["name"])}
     if isinstance(models, Mapping) and isinstance(kept.get("models"), Mapping):
         kept["models"] = {name: model for name, model in kept["models"].items() if name in models}
