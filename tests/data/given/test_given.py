@@ -141,6 +141,8 @@ CHANGES = {
     "other words": (X, np.char.add(WORDS, "s")),
     "a table": frame(),
     "a table of words": frame(pa.array(WORDS)),
+    "categories": frame(pa.DictionaryArray.from_arrays(pa.array(Y), ["x", "y", "z"])),
+    "other categories": frame(pa.DictionaryArray.from_arrays(pa.array(Y), ["x", "y", "q"])),
     "a column's name": frame().rename_columns([*"abce", "label"]),
 }
 
@@ -164,7 +166,10 @@ def test_an_array_that_was_changed_after_it_was_given_is_refused() -> None:
         load(settings, Key(0))
 
 
-@pytest.mark.parametrize("data", [(X, WORDS), frame(pa.array(WORDS)), {"train": frame(), "public": frame()}])
+LISTS = pa.table({"features": X.tolist(), "label": pa.array(WORDS).dictionary_encode()})
+
+
+@pytest.mark.parametrize("data", [(X, WORDS), frame(pa.array(WORDS)), {"train": frame(), "public": frame()}, LISTS])
 def test_a_process_that_we_start_reads_the_same(data: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = DataSettings(**data_section(data))
     expected = load(settings, Key(0))
