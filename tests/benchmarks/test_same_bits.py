@@ -34,6 +34,7 @@ ELSEWHERE = {
     "DataSettings.test_path": "reading is the readers' affair, and has no bits of its own",
     "DataSettings.input_column": "the same",
     "DataSettings.client_files": "the same",
+    "DataSettings.public": "official is for examples that Python gives; shares are numbers",
     "PublicData": "the same keys as data's, except normalisation",
     "UnlabelledFiles.input_column": "the same",
     "FrozenGenerator.file": "needs a trained generator's file",

@@ -45,8 +45,8 @@ def run(
 
 def compare(
     experiments: Given | Sequence[Given],
-    methods: Sequence[MethodGiven] = (),
-    seeds: Sequence[int] = (),
+    methods: MethodGiven | Sequence[MethodGiven] = (),
+    seeds: int | Sequence[int] = (),
     *,
     assignments: Sequence[str] = (),
     jobs: int = 1,
@@ -64,7 +64,8 @@ def compare(
     'fedprox'
     """
     given = [experiments] if isinstance(experiments, str | Path | Mapping | Experiment) else experiments
-    study = plan(given, methods, seeds, assignments, out, sections)
+    chosen = [methods] if isinstance(methods, str | Mapping | Method) else methods
+    study = plan(given, chosen, [seeds] if isinstance(seeds, int) else seeds, assignments, out, sections)
     tell = listeners(progress)
 
     def listener(event: Event) -> None:
