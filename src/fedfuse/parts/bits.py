@@ -36,6 +36,8 @@ def pack(probabilities: Tensor, bits: int) -> Tensor:
 def unpack(packed: Tensor, bits: int, rows: int, classes: int) -> Tensor:
     """The quantised probabilities behind the bytes; an index beyond the classes is taken for the last one."""
     columns, width = (1, index_bits(classes)) if bits == 1 else (classes, bits)
+    if packed.dtype != torch.uint8:
+        raise ValueError(f"soft labels are {packed.dtype}, expected bytes")
     stream = np.unpackbits(packed.numpy(), count=rows * columns * width).reshape(rows, columns, width)
     symbols: Tensor = torch.from_numpy(stream.astype(np.int64) @ (1 << np.arange(width)[::-1]))
     if bits == 1:

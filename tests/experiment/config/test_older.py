@@ -253,7 +253,7 @@ def test_the_note_names_the_new_keys() -> None:
     _, told = heard(of("cfd", exchange={"kind": "predictions", "bits_up": 2, "weighting": {"kind": "examples"}}))
     assert len(told) == 1
     assert told[0].startswith("method.exchange is now ")
-    assert all(f"method.{key}" in told[0] for key in ("protocol", "scores", "upload"))
+    assert all(f"method.{key}" in told[0] for key in ("scores", "upload"))
     _, told = heard(of("feddf", fuse={"weighting": "examples"}))
     assert told == ["method.fuse.weighting is now method.scores; the old key is still read"]
 

@@ -401,8 +401,9 @@ class TestTogether:
         assert refused_run(tiny_method("fedavg", upload=links), out) == sentence
 
     def test_updates_of_weights_are_not_made_of_predictions(self, out):
-        told = refused_run(tiny_method("feded-w0", upload=[{"kind": "clip", "norm": 1.0}]), out)
-        assert told == "method.upload[0] clip works on weights, but what travels there is predictions"
+        method = tiny_method("feded-w0", upload=[{"kind": "clip", "norm": 1.0}])
+        with pytest.raises(ConfigError, match="clip works on whole models of fixed widths, which protocol predictions"):
+            tiny_config(method)
 
     @pytest.mark.parametrize(
         ("parts", "reason"),

@@ -1,4 +1,8 @@
-"""Keys of a method as they were before version 0.2: they are still read, with a note that says what to write now."""
+"""Keys of a method as they were at first: they are still read, with a note that says what to write now.
+
+``exchange`` was one of eight kinds; it is a protocol, links of an upload, scores, or ``pooled`` now. ``fuse.weighting``
+is ``scores``.
+"""
 
 from __future__ import annotations
 
@@ -12,60 +16,87 @@ Raw = dict[str, Any]
 
 LINKS = {"half": "type", "one_bit": "prototypes"}
 """Exchanges that are links of an upload now, and the key that only they had."""
+PLAIN: Raw = {"protocol": {"kind": "weights"}, "upload": [], "scores": {"kind": "uniform"}, "pooled": False}
+"""What an exchange of another kind took away from the method that it changed."""
+TESTIMONY, TESTIFIED = "testimony", ("certainty", "labels", "reconstruction")
 
 
-def renewed(method: Mapping[str, Any]) -> Raw:
-    """A method's section, or changes to one, in the keys of today."""
-    result = {key: value for key, value in method.items() if key != "exchange"}
-    if "exchange" in method:
-        _lay_under(result, _exchange(method["exchange"]), "exchange")
-    fuse = result.get("fuse")
-    if isinstance(fuse, Mapping) and "weighting" in fuse:
-        result["fuse"] = {key: value for key, value in fuse.items() if key != "weighting"}
-        weighting = fuse["weighting"]
-        _lay_under(result, {} if weighting == "testimony" else {"scores": {"kind": weighting}}, "fuse.weighting")
+def renewed(changes: Mapping[str, Any], base: Mapping[str, Any]) -> Raw:
+    """Changes to a method in the keys of today; ``base`` is the recipe that they change."""
+    result = {key: value for key, value in changes.items() if key != "exchange"}
+    weighting = _weighting(result, base)
+    if "exchange" in changes:
+        _lay_under(result, _exchange(changes["exchange"], base, weighting == TESTIMONY), "exchange")
+    if _says_weighting(result):
+        result["fuse"] = {key: value for key, value in result["fuse"].items() if key != "weighting"}
+        _lay_under(result, {} if weighting == TESTIMONY else {"scores": {"kind": weighting}}, "fuse.weighting")
     return result
 
 
-def _lay_under(result: Raw, renewed_keys: Raw, key: str) -> None:
+def _lay_under(result: Raw, keys: Raw, older: str) -> None:
     """What the old key says, unless a new one says it too."""
-    for name, value in renewed_keys.items():
+    for name, value in keys.items():
         result.setdefault(name, value)
-    now = ", ".join(f"method.{name}" for name in renewed_keys) or "what method.scores say already"
-    warnings.warn(f"method.{key} is now {now}; the old key is still read", OlderKeyWarning, stacklevel=2)
+    now = ", ".join(f"method.{name}" for name in keys) or "what method.scores say already"
+    warnings.warn(f"method.{older} is now {now}; the old key is still read", OlderKeyWarning, stacklevel=2)
 
 
-def _exchange(exchange: Any) -> Raw:
+def _says_weighting(method: Mapping[str, Any]) -> bool:
+    return isinstance(method.get("fuse"), Mapping) and "weighting" in method["fuse"]
+
+
+def _weighting(changes: Mapping[str, Any], base: Mapping[str, Any]) -> Any:
+    """How teachers were weighed: as said, or as in the method that is changed."""
+    if _says_weighting(changes):
+        return changes["fuse"]["weighting"]
+    return TESTIMONY if _kind_of(base) == "scored_weights" else None
+
+
+def _kind_of(base: Mapping[str, Any]) -> str:
+    """The exchange that a recipe of today had at first."""
+    if base["pooled"]:
+        return "pooled"
+    for link in base["upload"]:
+        if link["kind"] in LINKS:
+            return str(link["kind"])
+    protocol, scores = str(base["protocol"]["kind"]), base["scores"]
+    kind = scores if isinstance(scores, str) else scores["kind"]
+    return "scored_weights" if protocol == "weights" and kind in TESTIFIED else protocol
+
+
+def _exchange(exchange: Any, base: Mapping[str, Any], testimony: bool) -> Raw:
     if not isinstance(exchange, Mapping):
         return {"protocol": exchange}
     kind, rest = exchange.get("kind"), {key: value for key, value in exchange.items() if key != "kind"}
+    if kind is None or kind == _kind_of(base):
+        return _changed(rest, testimony or _kind_of(base) != "scored_weights")
     if kind == "pooled":
-        return {"pooled": True}
+        return {**PLAIN, "pooled": True}
     if kind in LINKS:
-        return {"protocol": {"kind": "weights"}, "upload": [{"kind": kind, **rest}]}
+        return {**PLAIN, "upload": [{"kind": kind, **rest}]}
     if kind == "scored_weights":
-        return {"protocol": {"kind": "weights"}, "scores": {"kind": "certainty", **rest.get("weighting", {})}}
-    return _same_kind(kind, rest)
+        scores = {"kind": "certainty", **rest.get("weighting", {})}
+        return {**PLAIN, **({"scores": scores} if testimony else {})}
+    changed = _changed(rest, testimony=True)
+    scores = {"scores": {"kind": "examples"}} if kind == "predictions" else {}
+    return {**PLAIN, **scores, **changed, "protocol": {"kind": kind, **changed.get("protocol", {})}}
 
 
-def _same_kind(kind: str | None, rest: Raw) -> Raw:
-    """An exchange that is a protocol of the same kind now, or changes to it; some of its keys went elsewhere."""
-    protocol = {} if kind is None else {"kind": kind}
+def _changed(rest: Raw, testimony: bool) -> Raw:
+    """Keys of an exchange that stays of its kind, where they are now."""
+    protocol: Raw = {}
     result: Raw = {}
-    for link, key in LINKS.items():
-        if key in rest:
-            result["upload"] = [{"kind": link, key: rest.pop(key)}]
     for key, value in rest.items():
         if key == "weighting":
-            result["scores"] = value
+            result |= {"scores": value} if testimony else {}
         elif key == "bits_up":
             result["upload"] = [] if value is None else [{"kind": "soft_labels", "bits": value}]
         elif key == "digest":
             protocol["distillation"] = _distillation(value)
+        elif link := next((link for link, own in LINKS.items() if own == key), None):
+            result["upload"] = [{"kind": link, key: value}]
         else:
             protocol[key] = value
-    if kind == "predictions":
-        result.setdefault("scores", {"kind": "examples"})
     return {**({"protocol": protocol} if protocol else {}), **result}
 
 

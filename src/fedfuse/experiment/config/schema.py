@@ -132,9 +132,10 @@ def complete(raw: Mapping[str, Any]) -> Raw:
         if key not in ExperimentConfig.model_fields:
             raise ConfigError(f"unknown key '{key}'{_suggest_key(str(key))}")
     methods = changes_of_methods(raw)
-    chosen = renewed(as_mapping(raw.get("method", "fedavg")))
+    chosen = as_mapping(raw.get("method", "fedavg"))
     name = str(chosen.get("name", "fedavg"))
-    return {**raw, "method": overlay(changed_recipe(name, methods.get(name, {})), {**chosen, "name": name})}
+    base = changed_recipe(name, methods.get(name, {}))
+    return {**raw, "method": overlay(base, {**renewed(chosen, base), "name": name})}
 
 
 def changes_of_methods(raw: Mapping[str, Any]) -> dict[str, Raw]:
@@ -149,12 +150,13 @@ def changes_of_methods(raw: Mapping[str, Any]) -> dict[str, Raw]:
             raise ConfigError(f"methods: {error}") from None
         if not isinstance(changes, Mapping):
             raise ConfigError(f"methods.{name} is {changes!r}, but should be a mapping of parts")
-    return {name: renewed(changes) for name, changes in methods.items()}
+    return dict(methods)
 
 
 def changed_recipe(name: str, changes: Mapping[str, Any]) -> Raw:
     """The published recipe with changes on top."""
-    return overlay(find_method(name).recipe.model_dump(mode="json"), changes)
+    base = find_method(name).recipe.model_dump(mode="json")
+    return overlay(base, renewed(changes, base))
 
 
 def _suggest_key(key: str) -> str:

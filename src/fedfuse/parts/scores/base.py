@@ -39,7 +39,11 @@ class Said:
 
     @property
     def probabilities(self) -> Tensor:
-        return self.outputs.softmax(dim=1) if self.are_logits else self.outputs
+        """Rows that are not negative and sum to one, whatever a client sent."""
+        if self.are_logits:
+            return self.outputs.softmax(dim=1)
+        positive = self.outputs.double().clamp_min(0)
+        return positive / positive.sum(dim=1, keepdim=True).clamp_min(1e-30)
 
 
 class Scores(MethodPart):

@@ -23,5 +23,5 @@ class Clip(OnUpdates):
     norm: float = Field(gt=0, description="S: the longest update that a client may send")
 
     def changed(self, update: Tensor, client: ClientContext) -> Tensor:
-        length: Tensor = update.double().norm().clamp_min(self.norm)
-        return update * (self.norm / length).float()
+        length = float(update.double().norm())
+        return update if length <= self.norm else update * (self.norm / length)

@@ -74,6 +74,8 @@ def pack(weights: Weights, exact: frozenset[str]) -> dict[str, Tensor]:
 def unpack(packed: Tensors, layout: Layout, exact: frozenset[str]) -> Weights:
     """The weights that were packed."""
     names = {name for name, _ in layout.parameters} - exact
+    if packed[BITS].dtype != torch.uint8:
+        raise ValueError(f"bits are {packed[BITS].dtype}, expected bytes")
     bits = torch.from_numpy(np.unpackbits(packed[BITS].numpy())).bool()
     values, rest = packed[VALUES], packed[EXACT]
     flat, bit, row, number = [], 0, 0, 0

@@ -55,8 +55,9 @@ class Partial(Upload):
         return Weights(weights.flat.masked_scatter(~self._mask(weights.layout), state[OWN]), weights.layout)
 
     def pack(self, sent: Tensors, client: ClientContext) -> Packed:
-        flat, shared = sent[WEIGHTS], self._mask(client.task.weights.layout)
-        return Packed({SHARED: flat[shared]}, {OWN: flat[~shared]})
+        layout = client.task.weights.layout
+        shared, own = self._mask(layout), Weights.of(client.model, layout).flat
+        return Packed({SHARED: sent[WEIGHTS][shared]}, {OWN: own[~shared]})
 
     def spec(self, sent: Shapes, prototype: str, bank: ModelBank) -> Shapes:
         _ = sent[WEIGHTS]

@@ -23,13 +23,16 @@ class OnUpdates(Upload):
 
     @abstractmethod
     def changed(self, update: Tensor, client: ClientContext) -> Tensor:
-        """What becomes of the parameters' update, a flat vector."""
+        """What becomes of the parameters' update, a flat vector; the very same one if nothing does."""
 
     def pack(self, sent: Tensors, client: ClientContext) -> Packed:
         received, flat = client.task.weights, sent[WEIGHTS]
         count = received.layout.parameter_count
-        update = self.changed(flat[:count] - received.parameters, client)
-        return Packed({**sent, WEIGHTS: torch.cat([received.parameters + update, flat[count:]])})
+        update = flat[:count] - received.parameters
+        changed = self.changed(update, client)
+        if changed is update:
+            return Packed(sent)
+        return Packed({**sent, WEIGHTS: torch.cat([received.parameters + changed, flat[count:]])})
 
     def spec(self, sent: Shapes, prototype: str, bank: ModelBank) -> Shapes:
         _ = sent[WEIGHTS]
