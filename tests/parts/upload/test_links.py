@@ -400,7 +400,7 @@ class TestTogether:
     def test_a_link_that_does_not_find_its_payload_is_named(self, links, sentence, out):
         assert refused_run(tiny_method("fedavg", upload=links), out) == sentence
 
-    def test_updates_of_weights_are_not_made_of_predictions(self, out):
+    def test_updates_of_weights_are_not_made_of_predictions(self):
         method = tiny_method("feded-w0", upload=[{"kind": "clip", "norm": 1.0}])
         with pytest.raises(ConfigError, match="clip works on whole models of fixed widths, which protocol predictions"):
             tiny_config(method)
