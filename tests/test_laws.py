@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+from itertools import product
 
 import pytest
 
@@ -17,6 +17,8 @@ from fedfuse.parts.local import AnyObjective
 from fedfuse.parts.merge import AnyMerge
 from fedfuse.parts.protocol import AnyExchange
 from fedfuse.parts.screen import AnyScreen
+from fedfuse.parts.start import AnyStart, Saved
+from fedfuse.testing import pairwise
 from tests.helpers import Recorder, files_of, kinds, shrunk, tiny_config, tiny_method, without_seconds
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
@@ -31,6 +33,20 @@ def finished(tmp_path_factory):
     return lambda config: Experiment(config).run(tmp_path_factory.mktemp("laws") / "run")
 
 
+@pytest.fixture(scope="module")
+def once(tmp_path_factory):
+    """Runs an experiment, unless it was run here before: then gives that result."""
+    results = {}
+
+    def run(config):
+        key = config.to_yaml()
+        if key not in results:
+            results[key] = Experiment(config).run(tmp_path_factory.mktemp("once") / "run")
+        return results[key]
+
+    return run
+
+
 def final(result):
     return files_of(result.folder.final)
 
@@ -40,8 +56,8 @@ def history(result):
 
 
 @every_method
-def test_same_seed_same_bits(finished, method):
-    one, other = finished(tiny_config(method)), finished(tiny_config(method))
+def test_same_seed_same_bits(once, finished, method):
+    one, other = once(tiny_config(method)), finished(tiny_config(method))
     assert one.folder.path != other.folder.path
     assert final(one)
     assert final(one) == final(other)
@@ -57,8 +73,8 @@ def test_other_seed_other_bits(finished, method):
 
 
 @every_method
-def test_listeners_and_names_change_nothing(finished, method, tmp_path):
-    plain = finished(tiny_config(method))
+def test_listeners_and_names_change_nothing(once, method, tmp_path):
+    plain = once(tiny_config(method))
     heard = Recorder()
     named = Experiment(tiny_config(method, name="another-name")).run(tmp_path / "run", listeners=(heard,))
     assert final(plain) == final(named)
@@ -92,8 +108,8 @@ def test_batch_norm_on_images(finished, method):
 
 
 @every_method
-def test_the_final_model_is_the_one_that_was_measured(finished, method):
-    result = finished(tiny_config(method))
+def test_the_final_model_is_the_one_that_was_measured(once, method):
+    result = once(tiny_config(method))
     (values,) = result.summary["prototypes"].values()
     if METHODS[method].recipe.has_server_model:
         assert Weights.of(result.model()).sha256() == values["weights_sha256"]
@@ -118,88 +134,107 @@ ZEROS = {
 
 @pytest.mark.parametrize("models", [None, TWO_MODELS], ids=["one model", "two models"])
 @pytest.mark.parametrize("name", list(ZEROS))
-def test_is_fedavg_bit_for_bit(finished, name, models):
+def test_is_fedavg_bit_for_bit(once, finished, name, models):
     sections = {"federation": {"rounds": 3, "participation": 0.75}, **({"models": models} if models else {})}
-    plain = finished(tiny_config("fedavg", **sections))
+    plain = once(tiny_config("fedavg", **sections))
     assert final(finished(tiny_config(ZEROS[name], **sections))) == final(plain)
 
 
 @pytest.mark.parametrize("name", list(METHODS))
-def test_is_not_fedavg(finished, name):
+def test_is_not_fedavg(once, finished, name):
     """The same with its own parameters: a law that everything obeys would prove nothing."""
     if name not in ("fedavg", "1-ensemble"):  # the second differs in what is measured only
         rounds = {"rounds": 3, "participation": 0.75}
-        plain = finished(tiny_config("fedavg", federation=rounds))
+        plain = once(tiny_config("fedavg", federation=rounds))
         assert final(finished(tiny_config(name, federation=rounds))) != final(plain)
 
 
-def is_refused(local, merge):
-    """A client cannot go on with what it remembers of a network whose layers had other widths."""
-    return merge.changes_widths and local.remembers_weights
+CLASHES = {
+    ("exchange", "fuse"): lambda exchange, fuse: fuse.reads not in ("nothing", exchange.carries),
+    ("exchange", "local"): lambda exchange, local: local.needs_weights and exchange.carries != "weights",
+    ("exchange", "screen"): lambda exchange, screen: screen is not None and exchange.carries != "weights",
+    ("exchange", "merge"): lambda exchange, merge: (
+        not exchange.sends_full_weights if merge.changes_widths else exchange.carries == "layer"
+    ),
+    ("local", "merge"): lambda local, merge: local.remembers_weights and merge.changes_widths,
+}
+"""Parts that cannot be combined, said once more than in the recipe, so that nothing else is refused by mistake."""
+SLOTS = {
+    "start": kinds(AnyStart),
+    "exchange": kinds(AnyExchange),
+    "local": kinds(AnyObjective),
+    "screen": (None, *kinds(AnyScreen)),
+    "merge": kinds(AnyMerge),
+    "fuse": kinds(AnyFuse),
+    "batch_norm": ("average", "last"),
+}
+CASES = pairwise(SLOTS, CLASHES)
 
 
-PRODUCT = [
-    parts
-    for parts in itertools.product(
-        kinds(AnyObjective),
-        [None, *kinds(AnyScreen)],
-        kinds(AnyMerge),
-        [f for f in kinds(AnyFuse) if f.reads != "predictions"],
-        ["average", "last"],
-    )
-    if not is_refused(parts[0], parts[2])
+def named(value):
+    return "-".join(map(named, value.values())) if isinstance(value, dict) else getattr(value, "__name__", str(value))
+
+
+@pytest.fixture(scope="module")
+def needed(tmp_path_factory):
+    """The settings that a part cannot do without."""
+    folder = Experiment(tiny_config(models=TWO_MODELS)).run(tmp_path_factory.mktemp("saved") / "run").folder
+    return {Saved: {"files": {"small": str(folder.final / "small.safetensors")}}}
+
+
+def settings(part, needed):
+    return shrunk(part(**needed.get(part, {})).model_dump(mode="json"))
+
+
+def stop(entry):
+    if entry["event"] == "round_finished":
+        raise KeyboardInterrupt
+
+
+def chosen(case, needed):
+    """A case's parts as a file would say them."""
+    parts = {slot: part and settings(part, needed) for slot, part in case.items() if slot != "batch_norm"}
+    return {**parts, "screen": [parts["screen"]] if parts["screen"] else []}
+
+
+@pytest.mark.parametrize("case", CASES, ids=named)
+def test_any_two_parts_run_together_and_resume_exactly(finished, tmp_path, needed, case):
+    method = tiny_method("fedavg", **chosen(case, needed))
+    federation = {"rounds": 2, "batch_norm": case["batch_norm"]}
+    config = tiny_config(method, federation=federation, models=TWO_MODELS)
+    straight = finished(config)
+    assert len(straight.history) == 2
+    assert straight.summary["updates_refused"] == 0
+    with pytest.raises(KeyboardInterrupt):
+        Experiment(config).run(tmp_path / "run", listeners=(stop,))
+    resumed = Experiment(config).run(tmp_path / "run", resume=True)
+    assert final(resumed) == final(straight)
+    assert history(resumed) == history(straight)
+
+
+def test_every_part_is_in_a_case():
+    assert {slot: {case[slot] for case in CASES} for slot in SLOTS} == {slot: set(SLOTS[slot]) for slot in SLOTS}
+
+
+REASONS = {
+    ("exchange", "fuse"): "needs clients' weights|reads predictions",
+    ("exchange", "local"): "needs weights that travel",
+    ("exchange", "screen"): "needs weights that travel",
+    ("exchange", "merge"): "changes the widths of layers|sends one layer at a time",
+    ("local", "merge"): "remembers weights or features of the neurons",
+}
+REFUSED = [
+    {one: part, other: another}
+    for (one, other), clash in CLASHES.items()
+    for part, another in product(SLOTS[one], SLOTS[other])
+    if clash(part, another)
 ]
 
 
-@pytest.mark.parametrize("parts", PRODUCT, ids=lambda parts: "-".join(getattr(p, "__name__", str(p)) for p in parts))
-def test_every_combination_of_parts_runs(tmp_path, parts):
-    local, screen, merge, fuse, batch_norm = parts
-    method = tiny_method("fedavg")
-    method |= {"local": {"kind": kind_of(local)}, "merge": {"kind": kind_of(merge)}}
-    method |= {"fuse": shrunk(fuse().model_dump(mode="json")), "screen": [{"kind": kind_of(screen)}] if screen else []}
-    config = tiny_config(method, federation={"rounds": 2, "batch_norm": batch_norm}, models=TWO_MODELS)
-    result = Experiment(config).run(tmp_path / "run")
-    assert len(result.history) == 2
-    assert result.summary["updates_refused"] == 0
-
-
-REFUSED = [pair for pair in itertools.product(kinds(AnyObjective), kinds(AnyMerge)) if is_refused(*pair)]
-
-
-@pytest.mark.parametrize(("local", "merge"), REFUSED, ids=lambda part: part.__name__)
-def test_what_is_not_in_the_product_is_refused(local, merge):
-    method = tiny_method("fedavg", local={"kind": kind_of(local)}, merge={"kind": kind_of(merge)})
-    with pytest.raises(ConfigError, match=f"local {kind_of(local)} remembers weights or features of the neurons"):
-        tiny_config(method)
-
-
-CARRIERS = [exchange for exchange in kinds(AnyExchange) if exchange.carries == "weights"]
-
-
-@pytest.mark.parametrize("local", kinds(AnyObjective), ids=lambda part: part.__name__)
-@pytest.mark.parametrize("exchange", CARRIERS, ids=lambda part: part.__name__)
-def test_every_objective_works_with_every_way_of_sending_weights(tmp_path, exchange, local):
-    parts = {"exchange": {"kind": kind_of(exchange)}, "local": shrunk(local().model_dump(mode="json"))}
-    config = tiny_config(tiny_method("fedavg", **parts), models=TWO_MODELS)
-    result = Experiment(config).run(tmp_path / "run")
-    assert result.summary["updates_refused"] == 0
-
-
-@pytest.mark.parametrize("local", kinds(AnyObjective), ids=lambda part: part.__name__)
-def test_objectives_without_travelling_weights_either_work_or_say_why_not(tmp_path, local):
-    method = tiny_method("feded-w0", local=shrunk(local().model_dump(mode="json")))
-    if local.needs_weights:
-        with pytest.raises(ConfigError, match="needs weights that travel"):
-            tiny_config(method)
-    else:
-        result = Experiment(tiny_config(method)).run(tmp_path / "run")
-        assert result.summary["updates_refused"] == 0
-
-
-def kind_of(part):
-    return part.model_fields["kind"].default
-
-
-def test_the_product_is_the_whole_one():
-    assert {parts[0] for parts in PRODUCT} == set(kinds(AnyObjective))
-    assert len(PRODUCT) >= 2 * 2 * 2 * 2 * 2
+@pytest.mark.parametrize("pair", REFUSED, ids=named)
+def test_parts_that_clash_are_refused(pair):
+    parts = {slot: {"kind": part.model_fields["kind"].default} for slot, part in pair.items()}
+    if "screen" in parts:
+        parts["screen"] = [parts["screen"]]
+    with pytest.raises(ConfigError, match=REASONS[tuple(pair)]):
+        tiny_config({"name": "fedavg", **parts})

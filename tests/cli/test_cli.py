@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import errno
 import json
-import os
 import re
 import resource
 import signal
@@ -19,6 +19,7 @@ import yaml
 
 import fedfuse
 from fedfuse.cli import main
+from fedfuse.core import tensor_files
 from fedfuse.experiment import presets
 from fedfuse.methods import METHODS
 
@@ -30,10 +31,8 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "fedfuse", *arguments]
 
 
-def fedfuse_cli(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(*arguments), cwd=folder, capture_output=True, text=True, timeout=400, env={**os.environ, **environment}
-    )
+def fedfuse_cli(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(*arguments), cwd=folder, capture_output=True, text=True, timeout=400)
 
 
 @pytest.fixture
@@ -42,8 +41,8 @@ def in_process(
 ) -> Callable[..., subprocess.CompletedProcess[str]]:
     """The same command line inside this process, which spares each test the start of another one."""
 
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        monkeypatch.chdir(tmp_path)
+    def run(*arguments: str, folder: Path = tmp_path) -> subprocess.CompletedProcess[str]:
+        monkeypatch.chdir(folder)
         monkeypatch.setattr(sys, "argv", ["fedfuse", *arguments])
         before = signal.getsignal(signal.SIGTERM)
         code = 0
@@ -110,13 +109,15 @@ def test_run_folder_has_its_fixed_names(finished: tuple[Path, str]) -> None:
     assert any((run / "checkpoints").iterdir())
 
 
-def test_written_config_is_complete_and_runs_again_to_the_same_bytes(finished: tuple[Path, str]) -> None:
+def test_written_config_is_complete_and_runs_again_to_the_same_bytes(
+    finished: tuple[Path, str], in_process: InProcess
+) -> None:
     folder, _ = finished
     run = folder / "runs" / "digits-feddf-seed0"
     written = yaml.safe_load((run / "config.yaml").read_text())
     assert written["method"]["fuse"]["distiller"]["patience"] == 150
     assert written["compute"]["threads"] == 1
-    result = fedfuse_cli(folder, "run", str(run / "config.yaml"), "--out", "again", "--quiet")
+    result = in_process("run", str(run / "config.yaml"), "--out", "again", "--quiet", folder=folder)
     assert result.returncode == 0, result.stderr
     assert result.stdout == ""
     again = folder / "again" / "final" / "mlp.safetensors"
@@ -130,16 +131,16 @@ def test_final_weights_load_as_a_model(finished: tuple[Path, str]) -> None:
     assert not model.training
 
 
-def test_occupied_folder_is_not_overwritten_unasked(finished: tuple[Path, str]) -> None:
-    folder, _ = finished
-    said = only_sentence(fedfuse_cli(folder, "run", "digits", *settings(*QUICK)))
+def test_occupied_folder_is_not_overwritten_unasked(finished: tuple[Path, str], in_process: InProcess) -> None:
+    said = only_sentence(in_process("run", "digits", *settings(*QUICK), folder=finished[0]))
     assert "already holds a run" in said
     assert "--resume" in said
     assert "--overwrite" in said
 
 
-def test_resume_with_another_config_names_the_key(finished: tuple[Path, str]) -> None:
-    result = fedfuse_cli(finished[0], "run", "digits", *settings(*QUICK, "training.batch_size=16"), "--resume")
+def test_resume_with_another_config_names_the_key(finished: tuple[Path, str], in_process: InProcess) -> None:
+    other = settings(*QUICK, "training.batch_size=16")
+    result = in_process("run", "digits", *other, "--resume", folder=finished[0])
     assert "training.batch_size is 32 there and 16 here" in only_sentence(result)
 
 
@@ -180,18 +181,18 @@ def test_the_method_is_in_every_row_of_a_comparison_in_a_file(tmp_path: Path, in
     assert max(map(len, done.stdout.splitlines()[-14:])) <= 80
 
 
-def test_compare_tells_methods_apart(tmp_path: Path) -> None:
-    arguments = ("compare", "digits", "--methods", "fedavg,feddf", "--seeds", "0,1", *settings(*QUICK), "--out", "both")
-    result = fedfuse_cli(tmp_path, *arguments)
+def test_compare_tells_methods_apart(tmp_path: Path, in_process: InProcess) -> None:
+    arguments = ("compare", "digits", "--methods", "fedavg,feddf", *settings(*QUICK))
+    result = in_process(*arguments, "--seeds", "0,1", "--out", "both")
     assert result.returncode == 0, result.stderr
     assert re.search(r"fedavg .* ± ", result.stdout)
     assert re.search(r"feddf .* ± ", result.stdout)
     rows = json.loads((tmp_path / "both" / "comparison.json").read_text())["rows"]
     assert [(row["method"], len(row["accuracy_last"]["values"])) for row in rows] == [("fedavg", 2), ("feddf", 2)]
     assert (tmp_path / "both" / "comparison.png").read_bytes().startswith(b"\x89PNG")
-    side_by_side = fedfuse_cli(tmp_path, *arguments[:-1], "two-jobs", "--jobs", "2")
+    side_by_side = in_process(*arguments, "--seeds", "1", "--out", "two-jobs", "--jobs", "2")
     assert side_by_side.returncode == 0, side_by_side.stderr
-    for run in ("digits-fedavg-seed0", "digits-feddf-seed1"):
+    for run in ("digits-fedavg-seed1", "digits-feddf-seed1"):
         weights = [tmp_path / out / run / "final" / "mlp.safetensors" for out in ("both", "two-jobs")]
         assert weights[0].read_bytes() == weights[1].read_bytes()
 
@@ -250,7 +251,7 @@ def test_broken_file_gets_one_sentence(tmp_path: Path, in_process: InProcess, te
     assert sentence in only_sentence(in_process("run", "bad.yaml"))
 
 
-def test_ten_lines_of_yaml_on_own_data(tmp_path: Path) -> None:
+def test_ten_lines_of_yaml_on_own_data(tmp_path: Path, in_process: InProcess) -> None:
     random = np.random.default_rng(0)
     labels = random.integers(0, 3, 300)
     np.savez(tmp_path / "own.npz", x=random.normal(size=(300, 5)).astype("float32") + labels[:, None], y=labels)
@@ -262,7 +263,7 @@ def test_ten_lines_of_yaml_on_own_data(tmp_path: Path) -> None:
         "federation: {rounds: 3}\n"
         "method: fedprox\n"
     )
-    result = fedfuse_cli(tmp_path, "run", "own.yaml")
+    result = in_process("run", "own.yaml")
     assert result.returncode == 0, result.stderr
     assert (tmp_path / "runs" / "own-fedprox-seed0" / "final" / "small.safetensors").exists()
 
@@ -286,8 +287,8 @@ def test_a_column_that_numbers_rows_is_pointed_out_and_can_be_left_out(tmp_path:
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_run_says_how_to_go_on_and_does(tmp_path: Path, end: signal.Signals) -> None:
-    long = settings("federation.rounds=60", "training.epochs=1", "methods.feddf.fuse.distiller.steps=4")
+def test_interrupted_run_says_how_to_go_on_and_does(tmp_path: Path, in_process: InProcess, end: signal.Signals) -> None:
+    long = settings("federation.rounds=30", "training.epochs=1", "methods.feddf.fuse.distiller.steps=4")
     process = subprocess.Popen(
         command("run", "digits", *long), cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
@@ -298,9 +299,9 @@ def test_interrupted_run_says_how_to_go_on_and_does(tmp_path: Path, end: signal.
     assert said.strip() == (
         "fedfuse: interrupted; finished rounds are kept, go on with: fedfuse run runs/digits-feddf-seed0 --resume"
     )
-    result = fedfuse_cli(tmp_path, "run", "runs/digits-feddf-seed0", "--resume")
+    result = in_process("run", "runs/digits-feddf-seed0", "--resume")
     assert result.returncode == 0, result.stderr
-    assert json.loads((tmp_path / "runs/digits-feddf-seed0/summary.json").read_text())["rounds"] == 60
+    assert json.loads((tmp_path / "runs/digits-feddf-seed0/summary.json").read_text())["rounds"] == 30
 
 
 def test_interrupted_before_the_folder_is_its_own_a_run_does_not_send_one_to_another(
@@ -327,29 +328,22 @@ def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
         time.sleep(0.05)
 
 
-def test_full_disk_gets_one_sentence_and_keeps_what_is_there(tmp_path: Path) -> None:
-    """A limit on the size of files stands in for a full disk; both end in an error from write()."""
-    big = ("models.mlp.hidden=[4000]", "federation.rounds=2", "training.epochs=1", "method=fedavg")
-    (tmp_path / "runs").mkdir()
-    script = (
-        "import errno, fedfuse.core.files as files\n"
-        "write = files.write_bytes\n"
-        "def full(path, content):\n"
-        "    if path.name == 'round-000002.safetensors':\n"
-        "        raise OSError(errno.ENOSPC, 'No space left on device', str(path))\n"
-        "    write(path, content)\n"
-        "import fedfuse.core.tensor_files as tensor_files\n"
-        "tensor_files.write_bytes = full\n"
-        "from fedfuse.cli import main\n"
-        "main()\n"
-    )
-    arguments = ["run", "digits", *settings(*big), "--quiet"]
-    result = subprocess.run(
-        [sys.executable, "-c", script, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=400
-    )
-    assert "the disk is full" in only_sentence(result)
-    assert fedfuse_cli(tmp_path, *arguments, "--resume").returncode == 0
-    clean = fedfuse_cli(tmp_path, *arguments, "--out", "clean")
+def test_full_disk_gets_one_sentence_and_keeps_what_is_there(
+    tmp_path: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = tensor_files.write_bytes
+
+    def full(path: Path, content: bytes) -> None:
+        if path.name == "round-000002.safetensors":
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        write(path, content)
+
+    arguments = ["run", "digits", *settings("method=fedavg", *QUICK[:2]), "--quiet"]
+    with monkeypatch.context() as patch:
+        patch.setattr(tensor_files, "write_bytes", full)
+        assert "the disk is full" in only_sentence(in_process(*arguments))
+    assert in_process(*arguments, "--resume").returncode == 0
+    clean = in_process(*arguments, "--out", "clean")
     assert clean.returncode == 0, clean.stderr
     weights = [tmp_path / run / "final/mlp.safetensors" for run in ("runs/digits-fedavg-seed0", "clean")]
     assert weights[0].read_bytes() == weights[1].read_bytes()
@@ -369,19 +363,20 @@ def test_file_too_large_for_the_system_gets_one_sentence(tmp_path: Path) -> None
     assert "File too large" in only_sentence(result)
 
 
-def test_lists(tmp_path: Path) -> None:
+def test_lists(tmp_path: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     for name, words in {
         "methods": list(METHODS),
         "datasets": ["digits", "cifar10", "swiss_roll"],
         "models": ["mlp", "resnet8", "78,042"],
         "presets": presets.names(),
+        "--help": ["compare"],
     }.items():
-        result = fedfuse_cli(tmp_path, name, COLUMNS="200")
+        result = in_process(name)
         assert result.returncode == 0, result.stderr
         for word in words:
             assert word in result.stdout
     assert fedfuse_cli(tmp_path, "--version").stdout == f"fedfuse {fedfuse.__version__}\n"
-    assert "compare" in fedfuse_cli(tmp_path, "--help").stdout
 
 
 def test_a_dataset_card_says_what_it_is_and_how_to_get_it(

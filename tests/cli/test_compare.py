@@ -13,7 +13,7 @@ import pytest
 
 from fedfuse.core.errors import FedfuseError
 from fedfuse.experiment.comparison import Cell, processes, running
-from tests.cli.test_cli import QUICK, InProcess, fedfuse_cli, in_process, only_sentence, settings
+from tests.cli.test_cli import QUICK, InProcess, in_process, only_sentence, settings
 from tests.helpers import files_of
 
 __all__ = ["in_process"]
@@ -100,7 +100,7 @@ def test_processes_keep_and_replace_the_same_runs(tmp_path: Path, in_process: In
     one = ("compare", "digits", "--methods", "fedavg,fedprox", *settings(*QUICK), "--out", "study")
     assert in_process(*one).returncode == 0
     before = (tmp_path / "study" / RUNS[0] / "events.jsonl").read_text()
-    done = fedfuse_cli(tmp_path, *one, *settings("methods.fedprox.local.strength=5"), "--overwrite", "--jobs", "2")
+    done = in_process(*one, *settings("methods.fedprox.local.strength=5"), "--overwrite", "--jobs", "2")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "study" / RUNS[0] / "events.jsonl").read_text() == before
     assert "strength: 5.0" in (tmp_path / "study" / RUNS[2] / "config.yaml").read_text()

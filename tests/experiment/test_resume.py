@@ -302,13 +302,13 @@ class TestFolder:
 SCRIPT = """
 import sys, time
 from fedfuse.experiment.run import Experiment
-Experiment.load(sys.argv[1]).run(sys.argv[2], resume=True, listeners=(lambda _: time.sleep(float(sys.argv[3])),))
+Experiment.load(sys.argv[1]).run(sys.argv[2], resume=True, listeners=(lambda _: time.sleep(0.03),))
 """
 
 
-def start(config: Path, out: Path, pause: float) -> subprocess.Popen[bytes]:
+def start(config: Path, out: Path) -> subprocess.Popen[bytes]:
     """Another process that works on the folder and rests at every event, so that there is time to kill it."""
-    return subprocess.Popen([sys.executable, "-c", SCRIPT, str(config), str(out), str(pause)], stderr=subprocess.PIPE)
+    return subprocess.Popen([sys.executable, "-c", SCRIPT, str(config), str(out)], stderr=subprocess.PIPE)
 
 
 def wait_for(condition, process, seconds=60.0):
@@ -324,7 +324,7 @@ def size_of(path: Path) -> int:
 
 
 def test_killed_for_real(tmp_path):
-    """kill -9 at random moments, then another process; the second one of the folder is refused meanwhile."""
+    """kill -9 at random moments, then this process; a second one of the folder is refused meanwhile."""
     moments = random.Random(0)
     setting = experiment("feddf", federation={"rounds": 8, "participation": 0.75})
     expected = setting.run(tmp_path / "straight")
@@ -332,7 +332,7 @@ def test_killed_for_real(tmp_path):
     config.write_text(setting.config.to_yaml())
     log = out / "events.jsonl"
     for kill in range(3):
-        process = start(config, out, pause=0.03)
+        process = start(config, out)
         before = size_of(log)
         wait_for(lambda before=before: size_of(log) > before, process)
         if kill == 0:
@@ -342,11 +342,7 @@ def test_killed_for_real(tmp_path):
         os.kill(process.pid, signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL, "it was killed before it could finish"
         process.stderr.close()
-    process = start(config, out, pause=0.0)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 0, errors.decode()
-    assert_same_log(out, expected)
-    assert_same_result(Experiment.load(out).run(out, resume=True), expected)
+    assert_same(Experiment.load(out).run(out, resume=True), expected)
 
 
 def test_a_run_that_stops_at_its_target_is_complete_and_stays_so(tmp_path):

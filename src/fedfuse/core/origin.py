@@ -11,6 +11,8 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
+from fedfuse.core.version import __version__
+
 GIT_SECONDS = 10
 
 
@@ -31,7 +33,7 @@ class Origin:
 
 @cache
 def origin() -> Origin:
-    return Origin(version("fedfuse"), commit(), version("torch"), platform.python_version(), machine())
+    return Origin(__version__, commit(), version("torch"), platform.python_version(), machine())
 
 
 def commit(package: Path = Path(__file__).parent.parent) -> str | None:

@@ -6,8 +6,8 @@ Delta Coding, 2021.
     client:  copy <- distil the server's soft labels;   model <- train(copy, own examples);   send Q_up(p(model, x_j))
     server:  student <- distil the mean of Q_up(p_k);   send Q_down(p(student, x_j))
 
-Q_b is written out in exchange/soft_labels.py; with one bit it is the most probable class. Delta coding of successive
-rounds is not part of it here.
+Q_b is written out in parts/protocol/soft_labels.py; with one bit it is the most probable class. Delta coding of
+successive rounds is not part of it here.
 """
 
 from fedfuse.federation import Recipe

@@ -3,7 +3,7 @@
 Chang, Shejwalkar, Shokri and Houmansadr, Cronus: Robust and Heterogeneous Collaborative Learning with Black-Box
 Knowledge Transfer, 2019.
 
-    consensus z_j = robust mean of the clients' p_k(x_j) (exchange/weighting/agreement.py)
+    consensus z_j = robust mean of the clients' p_k(x_j) (parts/scores/agreement.py)
     client:  minimise F_k(w) + mean_j KL( z_j || p(w, x_j) )
 
 The first round, without a consensus, is the paper's initialisation phase. The server has no model.

@@ -6,7 +6,7 @@ Sattler, Korjakow, Rischke and Samek, FedAUX: Leveraging Unlabeled Auxiliary Dat
     once:    s_k(x_j), the certainty that x_j is client k's, by a private logistic regression on those features
     round:   average, then distil softmax( sum_k s_k(x_j) f(xhat_k, x_j) / sum_k s_k(x_j) ) for one pass
 
-The scores are written out in exchange/weighting/certainty.py; ``exchange.weighting.epsilon`` makes them private.
+The scores are written out in parts/scores/certainty.py; ``exchange.weighting.epsilon`` makes them private.
 """
 
 from fedfuse.federation import Recipe

@@ -1,7 +1,7 @@
 """FedED: one shot. Clients train alone, predict public inputs, and a fresh student learns their weighted predictions.
 
 Eriksson, Weighted Ensemble Distillation in Federated Learning with Non-IID Data, master's thesis, Chalmers; the weights
-w0, w1 and w2 are written out in exchange/weighting.py.
+w0, w1 and w2 are written out in parts/scores/ (examples, labels, reconstruction).
 
     zT = sum_k w_k z_k;   student <- argmin sum_j || f(x_j) - zT_j ||^2
 

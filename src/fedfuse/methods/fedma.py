@@ -7,8 +7,8 @@ Wang, Yurochkin, Sun, Papailiopoulos and Khazaeni, Federated Learning with Match
     layer L:                  average class by class, with weights n_k^c / sum_j n_j^c
 
 A network of L weight layers takes L rounds, and changes on the server at the end of them. Its layers may grow. The
-matching is written out in merge/matching.py, what travels in exchange/layers.py. Networks with norm layers or shortcuts
-are refused. The constants are those of the released code.
+matching is written out in parts/merge/matching.py, what travels in parts/protocol/layers.py. Networks with norm layers
+or shortcuts are refused. The constants are those of the released code.
 """
 
 from fedfuse.federation import Recipe

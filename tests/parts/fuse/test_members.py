@@ -95,13 +95,14 @@ class TestGaussian:
         group = models()
         teachers = GaussianTeachers(number=3000, form="as_coded").gather(group)
         previous = group.previous["norm"]
-        for name, _ in previous.layout.parameters:
+        ends = np.cumsum([previous[name].numel() for name, _ in previous.layout.parameters])
+        drawn = np.split(np.stack([t.weights.parameters.numpy() for t in teachers]), ends[:-1], axis=1)
+        for (name, _), samples in zip(previous.layout.parameters, drawn, strict=True):
             moves = [(u.weights[name] - previous[name]).double().numpy().ravel() for u in group.updates]
             lengths = [np.sqrt((m**2).sum()) for m in moves]
             units = np.stack([m / n for m, n in zip(moves, lengths, strict=True)])
             expected = previous[name].double().numpy().ravel() + units.mean(0) * np.mean(lengths)
             deviation = 0.1 * np.sqrt(np.maximum(units.var(0), 1e-5)) * np.mean(lengths)
-            samples = np.stack([t.weights[name].numpy().ravel() for t in teachers])
             assert np.abs((samples.mean(0) - expected) / deviation).max() < 5 / np.sqrt(3000)
             assert samples.std(0) == pytest.approx(deviation, rel=0.1)
 

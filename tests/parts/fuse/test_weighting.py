@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 import torch
 from hypothesis import given
@@ -39,6 +41,7 @@ TARGETS = ["mean_logits", "mean_probabilities"]
 SIZES = [5, 20, 40, 11]
 
 
+@cache
 def mixed():
     bank = make_bank(norm=TinyNorm(), mlp=Mlp(hidden=(5,)))
     names = ["norm", "norm", "mlp", "mlp"]

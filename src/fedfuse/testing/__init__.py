@@ -1,0 +1,5 @@
+"""What tests of parts need, of those in the package and of anybody's."""
+
+from fedfuse.testing.pairwise import pairwise
+
+__all__ = ["pairwise"]
