@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import sys
 from functools import partial
 from importlib import import_module
@@ -126,18 +127,46 @@ def test_a_change_of_the_source_changes_the_identity_and_is_not_resumed(section:
         fedfuse.run("run", resume=True)
 
 
-def test_code_of_a_script_is_found_by_its_own_process_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def in_a_notebook(monkeypatch: pytest.MonkeyPatch, cell: str, name: str) -> Any:
+    """What a cell defines, as Jupyter has it: in a main module without a file, with its source in the line cache."""
     main = sys.modules["__main__"]
-    monkeypatch.setattr(main, "net_of_a_script", python_nets.plain_net, raising=False)
-    monkeypatch.setattr(main, "__file__", python_nets.__file__, raising=False)
-    study = {**TINY, "models": {"net": {"arch": "own", "callable": "__main__:net_of_a_script"}}}
+    monkeypatch.delattr(main, "__file__", raising=False)
+    monkeypatch.setitem(linecache.cache, "<cell>", (len(cell), None, cell.splitlines(keepends=True), "<cell>"))
+    known: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(cell, "<cell>", "exec"), known)
+    monkeypatch.setattr(main, name, known[name], raising=False)
+    return known[name]
+
+
+FUNCTION = "from torch import nn\ndef net(classes):\n    return nn.Linear(2, classes)\n"
+CLASS = "from torch import nn\nclass net(nn.Linear):\n    def __init__(self):\n        super().__init__(2, 3)\n"
+
+
+@pytest.mark.parametrize("cell", [FUNCTION, CLASS], ids=["function", "class"])
+def test_code_of_a_notebook_is_found_by_its_own_process_only(
+    cell: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = {**TINY, "models": {"net": in_a_notebook(monkeypatch, cell, "net")}}
     assert fedfuse.run(study, out=tmp_path / "here").is_finished
-    with pytest.raises(ConfigError, match="where only its own process finds it; move it into a file"):
+    sentence = "net was written in a script or notebook, where only its own process finds it; move it into a file"
+    with pytest.raises(ConfigError, match=sentence):
+        fedfuse.run(study, engine={"workers": 2}, out=tmp_path / "here", overwrite=True)
+    assert fedfuse.load_run(tmp_path / "here").is_finished
+    with pytest.raises(ConfigError, match=sentence):
         fedfuse.compare(study, ["fedavg"], jobs=2, out=tmp_path / "elsewhere")
     assert not (tmp_path / "elsewhere").exists()
-    monkeypatch.delattr(main, "net_of_a_script")
-    with pytest.raises(ConfigError, match="net_of_a_script was written in a script or notebook"):
+    monkeypatch.delattr(sys.modules["__main__"], "net")
+    with pytest.raises(ConfigError, match=sentence):
         fedfuse.run(tmp_path / "here", out=tmp_path / "again")
+
+
+@pytest.mark.parametrize("cell", [FUNCTION, CLASS], ids=["function", "class"])
+def test_a_changed_cell_of_a_notebook_has_another_identity(cell: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashes = [
+        config_of(models={"net": in_a_notebook(monkeypatch, text, "net")}).sha256()
+        for text in (cell, cell, cell.replace("2, ", "2 , "))
+    ]
+    assert hashes[0] == hashes[1] != hashes[2]
 
 
 def test_a_method_is_a_name_a_mapping_or_an_object() -> None:

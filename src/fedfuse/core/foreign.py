@@ -9,9 +9,11 @@ from __future__ import annotations
 import ast
 import hashlib
 import inspect
+import linecache
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from fedfuse.core.errors import ConfigError
@@ -61,9 +63,18 @@ def _source_of(found: Any, address: str) -> str:
     try:
         return inspect.getsource(found)
     except (OSError, TypeError):
+        if cells := _cells_of(found):
+            return cells
         raise ConfigError(
             f"{address} has no source that could be recognised again; put it into a file and name it from there"
         ) from None
+
+
+def _cells_of(found: Any) -> str:
+    """The cells of a notebook in which the methods of a class were written; Python itself finds functions only."""
+    methods = [value for value in getattr(found, "__dict__", {}).values() if isinstance(value, FunctionType)]
+    files = sorted({method.__code__.co_filename for method in methods})
+    return "".join(line for file in files for line in linecache.getlines(file))
 
 
 def _files(file: Path, module_name: str) -> list[Path]:

@@ -15,6 +15,11 @@ class EngineSettings(Part):
 
     kind: str
 
+    @property
+    def has_processes(self) -> bool:
+        """Whether clients run in other processes than this one."""
+        return True
+
     @abstractmethod
     def open(self, clients: Clients, log: EventLog) -> Engine:
         """An engine that can play these clients; it is closed when the run ends."""

@@ -29,8 +29,12 @@ class LocalEngineSettings(EngineSettings):
             raise ValueError("a timeout needs workers of 2 or more: a client in this process cannot be stopped")
         return self
 
+    @property
+    def has_processes(self) -> bool:
+        return self.workers > 1
+
     def open(self, clients: Clients, log: EventLog) -> Engine:
-        if self.workers < 2:
+        if not self.has_processes:
             return LocalEngine(clients)
         return WorkersEngine(clients, self.workers, self.timeout, log)
 

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from fedfuse.experiment.comparison import Comparison, complete, plan, rehearse
+from fedfuse.experiment.comparison.running import silence
 from fedfuse.experiment.progress import listeners
 from fedfuse.experiment.result import RunResult
 from fedfuse.experiment.run import Experiment, Given, run_folder
-from fedfuse.federation.events import Event, Listener
+from fedfuse.federation.events import Listener
 from fedfuse.methods import Method
 
 MethodGiven = str | Method | Mapping[str, Any]
@@ -66,12 +67,7 @@ def compare(
     given = [experiments] if isinstance(experiments, str | Path | Mapping | Experiment) else experiments
     chosen = [methods] if isinstance(methods, str | Mapping | Method) else methods
     study = plan(given, chosen, [seeds] if isinstance(seeds, int) else seeds, assignments, out, sections)
-    tell = listeners(progress)
-
-    def listener(event: Event) -> None:
-        for one in tell:
-            one(event)
-
+    (listener,) = listeners(progress) or (silence,)
     for remark in study.remarks:
         listener({"event": "study_remark", "remark": remark})
     return complete(rehearse(study.cells, overwrite), jobs, listener)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +12,7 @@ import numpy as np
 
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.hashes import sha256_of
+from fedfuse.core.imports import check_findable_elsewhere
 from fedfuse.core.randomness import Key
 from fedfuse.data import ClientDatasets, Dataset, Indices, PartitionReport, Splits, Transform, load, split
 from fedfuse.data.pretrained_tokens import check_encoder
@@ -99,6 +101,8 @@ def load_examples(config: ExperimentConfig, log: EventLog) -> Loaded:
 def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None, loaded: Loaded | None = None) -> Built:
     """Bring everything into memory. Whatever cannot work is found here, before round 1."""
     key = Key(config.seed)
+    if engine is None and config.engine.has_processes and not hasattr(sys.modules["__main__"], "__file__"):
+        check_findable_elsewhere(config.foreign_code)  # of a notebook, other processes know nothing
     dataset, splits = loaded or load_examples(config, log)
     labels, owners = splits.train.labels, splits.train.owners
     assignment = config.partition.assign(labels, dataset.classes, key.child("partition"), owners)

@@ -23,7 +23,7 @@ def data_section(data: Any) -> Any:
     """
     values = data if isinstance(data, Mapping) else _by_split(data)
     if values is None:
-        if _is_array(data) or isinstance(data, tuple | list):
+        if _is_array(data):
             raise DataError("data is no pair; give (inputs, labels), a table, or a mapping of these by split")
         return data
     splits = {split: values[split] for split in SPLITS if _are_examples(values.get(split))}

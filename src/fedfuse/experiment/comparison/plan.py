@@ -75,7 +75,10 @@ def plan(
             cells.append(Cell(Experiment(config), folder))
     folders = [cell.folder.path for cell in cells]
     if len(set(folders)) < len(folders):
-        raise ConfigError("two runs of this comparison have the same name, method and seed; give the files other names")
+        raise ConfigError(
+            "two runs of this comparison have the same name, method and seed; give the files other names, or variants "
+            "of a method a label"
+        )
     return Plan(cells, remarks)
 
 
