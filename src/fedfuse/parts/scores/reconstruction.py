@@ -41,7 +41,7 @@ class ByReconstruction(Scores):
 
     def check(self, context: CheckContext) -> None:
         if context.bank.reads_texts:
-            raise ConfigError("method.exchange.weighting reconstruction cannot read texts; choose another weighting")
+            raise ConfigError("method.scores reconstruction cannot read texts; choose other scores")
 
     def learn(self, client: ClientContext) -> Tensors:
         """Train an autoencoder on the client's examples."""
