@@ -26,7 +26,7 @@ __all__ = ["LOCAL", "PROTOCOL", "SCORES", "UPLOAD", "Recipe"]
 
 
 class Recipe(Settings):
-    """The parts of one method. A combination of published methods is a recipe too, not new code."""
+    """The parts of one method: the strategy. A combination of published methods is a recipe too, not new code."""
 
     start: AnyStart = Field(default_factory=Fresh, description="how the first weights come about")
     protocol: AnyProtocol = Field(default_factory=FullWeights, description="what travels between clients and server")

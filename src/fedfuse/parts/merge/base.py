@@ -1,4 +1,4 @@
-"""What a merge is: the weights of one prototype's clients into one set of weights."""
+"""What a merge (aggregation, server optimizer) is: the weights of one prototype's clients into one set of weights."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Merged:
 
 
 class Merge(MethodPart):
-    """Weights to weights, inside one prototype; ``view.memory`` is this prototype's own."""
+    """Aggregation: weights to weights, inside one prototype; ``view.memory`` is this prototype's own."""
 
     changes_widths: ClassVar[bool] = False
     """Whether the merged network's layers may have other widths than the clients'."""

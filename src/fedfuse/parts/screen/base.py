@@ -1,4 +1,4 @@
-"""What a screen is: the round's updates into the updates that count."""
+"""What a screen (client filtering, robust aggregation) is: the round's updates into the updates that count."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Screened:
 
 
 class Screen(MethodPart):
-    """Updates to the updates that count. The validity check is not a screen: it is always on."""
+    """Client filtering: updates to the updates that count. The validity check is not a screen: it is always on."""
 
     @abstractmethod
     def screen(self, view: ServerView, updates: Screened) -> Screened:
