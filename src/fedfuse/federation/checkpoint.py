@@ -53,7 +53,7 @@ def load_checkpoint(folder: Path, config_sha256: str, before: int | None = None)
         if about["format"] != FORMAT:
             age = "an earlier" if about["format"] < FORMAT else "a later"
             raise RunFolderError(
-                f"{path} was written by {age} version of fedfuse, and this one cannot go on from it; begin the run anew "
+                f"{path} was written by {age} version of fedfuse, and this one cannot go on from it; run it anew "
                 "with --overwrite, or choose another --out"
             )
         if about["config_sha256"] != config_sha256:

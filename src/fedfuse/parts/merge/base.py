@@ -26,7 +26,15 @@ class Merged:
 
 
 class Merge(MethodPart):
-    """Aggregation: weights to weights, inside one prototype; ``view.memory`` is this prototype's own."""
+    """Aggregation: weights to weights, inside one prototype; ``view.memory`` is this prototype's own.
+
+    The median of every parameter, in a file of one's own, as ``merge: {kind: "my_file:Median"}``:
+
+    >>> class Median(fedfuse.Merge):
+    ...     def merge(self, view, prototype, updates):
+    ...         flat = torch.stack([update.weights.flat for update in updates]).median(dim=0).values
+    ...         return fedfuse.Merged(fedfuse.Weights(flat, updates[0].weights.layout))
+    """
 
     changes_widths: ClassVar[bool] = False
     """Whether the merged network's layers may have other widths than the clients'."""
