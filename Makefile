@@ -6,7 +6,7 @@ RUN := $(VENV)/bin/python -m
 PIP := $(RUN) pip --quiet --disable-pip-version-check
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
-.PHONY: demo test test-engines coverage check format bench check-methods same-bits clean
+.PHONY: demo test test-engines coverage check format docs bench check-methods same-bits clean
 
 demo: $(VENV)/installed
 	$(RUN) fedfuse compare digits --methods fedavg,feddf --seeds 0,1,2 --out runs/demo --overwrite
@@ -34,6 +34,10 @@ check: $(VENV)/installed-dev
 format: $(VENV)/installed-dev
 	$(RUN) ruff check --fix .
 	$(RUN) ruff format .
+
+# The page of the API from the docstrings; a test says when it is no longer what they say.
+docs: $(VENV)/installed
+	$(VENV)/bin/python docs/write_api.py
 
 # Per-round overhead against a hand-written loop, the gain of two workers and that of kept memory, as ratios measured in
 # one run each.

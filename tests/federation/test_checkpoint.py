@@ -7,6 +7,7 @@ import torch
 from safetensors.torch import save_file
 
 from fedfuse.core.errors import RunFolderError
+from fedfuse.core.tensor_files import read_safetensors, write_safetensors
 from fedfuse.federation import RoundRecord, ServerState, Snapshot
 from fedfuse.federation.checkpoint import load_checkpoint, save_checkpoint
 from fedfuse.federation.state import PrototypeRecord
@@ -114,6 +115,15 @@ def test_another_experiments_is_refused(tmp_path):
     save_checkpoint(tmp_path, snapshot_of(1), "id")
     with pytest.raises(RunFolderError, match="another experiment"):
         load_checkpoint(tmp_path, "other")
+
+
+@pytest.mark.parametrize(("written", "age"), [(1, "an earlier"), (99, "a later")])
+def test_one_of_another_format_is_refused_in_one_sentence(tmp_path, written, age):
+    path = save_checkpoint(tmp_path, snapshot_of(1, RICH, STATES), "id")
+    tensors, about = read_safetensors(path)
+    write_safetensors(path, tensors, {**about, "format": written})
+    with pytest.raises(RunFolderError, match=f"was written by {age} version of fedfuse.*--overwrite"):
+        load_checkpoint(tmp_path, "id")
 
 
 def test_the_same_snapshot_gives_the_same_bytes(tmp_path):

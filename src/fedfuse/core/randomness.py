@@ -19,7 +19,12 @@ Address = str | int
 
 @dataclass(frozen=True)
 class Key:
-    """A seed and the path of purposes below it, e.g. ``Key(0).child("round", 3, "client", 5, "batches")``."""
+    """A seed and the path of purposes below it. The same address gives the same numbers, whoever asked before.
+
+    >>> batches = fedfuse.Key(0).child("round", 3, "client", 5, "batches")
+    >>> batches.number() == fedfuse.Key(0).child("round", 3, "client", 5, "batches").number()
+    True
+    """
 
     seed: int
     path: tuple[Address, ...] = ()

@@ -78,7 +78,12 @@ class Layout:
 
 
 class Weights(Mapping[str, Tensor]):
-    """An immutable snapshot of a model: a mapping from names to tensors that can be added and scaled."""
+    """An immutable snapshot of a model: one flat vector, and a mapping from names to parts of it.
+
+    >>> weights = fedfuse.Weights.of(torch.nn.Linear(2, 3))
+    >>> list(weights), weights["weight"].shape, weights.flat.shape
+    (['weight', 'bias'], torch.Size([3, 2]), torch.Size([9]))
+    """
 
     def __init__(self, flat: Tensor, layout: Layout) -> None:
         if flat.shape != (layout.size,):

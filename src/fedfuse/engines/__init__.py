@@ -1,4 +1,7 @@
-"""Where clients run. An engine takes Tasks and yields Updates; no method knows which one runs it."""
+"""Simulation backends and real deployments: where clients run.
+
+An engine takes Tasks and yields Updates; no method knows which one runs it.
+"""
 
 from collections.abc import Mapping
 from typing import Annotated, Any

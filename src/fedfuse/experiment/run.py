@@ -33,7 +33,7 @@ from fedfuse.runtime.warm_up import warm_up
 class Experiment:
     """A validated experiment.
 
-    >>> Experiment.load("digits", method="fedavg", seed=1)
+    >>> fedfuse.Experiment.load("digits", method="fedavg", seed=1)
     Experiment(digits: fedavg on digits, models mlp, 15 rounds, seed 1, identity ...)
     """
 

@@ -21,7 +21,8 @@ def load_run(folder: str | Path) -> RunResult:
 
     Of a run that is not finished it is what was reached at the last checkpoint, and ``is_finished`` is false.
 
-    >>> fedfuse.load_run("runs/digits-fedavg-seed0").is_finished
+    >>> result = fedfuse.run("digits", out="runs/mine", method="fedavg", federation={"rounds": 1})
+    >>> fedfuse.load_run("runs/mine").accuracy == result.accuracy
     True
     """
     run = RunFolder(Path(folder))

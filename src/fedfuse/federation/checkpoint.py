@@ -15,7 +15,8 @@ from fedfuse.core.tensor_files import read_safetensors, write_safetensors
 from fedfuse.core.weights import Layout, Weights
 from fedfuse.federation.state import RoundRecord, ServerState, Snapshot
 
-FORMAT = 1
+FORMAT = 2
+"""1 had states and memories under names that parts shared; no part would find its own there."""
 KEPT = 2
 """Checkpoints kept: the newest, and one more in case the disk loses it."""
 
@@ -50,7 +51,11 @@ def load_checkpoint(folder: Path, config_sha256: str, before: int | None = None)
         except (SafetensorError, OSError, ValueError, KeyError, TypeError):
             continue  # damaged on disk: the one before it leads to the same bits
         if about["format"] != FORMAT:
-            raise RunFolderError(f"{path} was written by another version of fedfuse; choose another --out")
+            age = "an earlier" if about["format"] < FORMAT else "a later"
+            raise RunFolderError(
+                f"{path} was written by {age} version of fedfuse, and this one cannot go on from it; run it anew "
+                "with --overwrite, or choose another --out"
+            )
         if about["config_sha256"] != config_sha256:
             raise RunFolderError(f"{path} belongs to another experiment; choose another --out")
         return _snapshot(tensors, about)

@@ -1,4 +1,7 @@
-"""A client at work: takes a Task, trains on its own examples, answers with an Update and its new state."""
+"""A client at work: takes a Task, trains on its own examples, answers with an Update and its new state.
+
+What other frameworks make with a client_fn is ``Clients.work``, for every client that this process plays.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an engine is: it takes Tasks and yields Updates. No method knows which engine runs it."""
+"""What an engine (a simulation backend) is: it takes Tasks and yields Updates. No method knows which engine runs it."""
 
 from __future__ import annotations
 

@@ -26,7 +26,12 @@ __all__ = ["LOCAL", "PROTOCOL", "SCORES", "UPLOAD", "Recipe"]
 
 
 class Recipe(Settings):
-    """The parts of one method. A combination of published methods is a recipe too, not new code."""
+    """The parts of one method: the strategy. A combination of published methods is a recipe too, not new code.
+
+    >>> recipe = fedfuse.Recipe(local={"kind": "proximal"}, upload=[{"kind": "half"}])
+    >>> recipe.local.strength, recipe.merge.kind
+    (0.01, 'mean')
+    """
 
     start: AnyStart = Field(default_factory=Fresh, description="how the first weights come about")
     protocol: AnyProtocol = Field(default_factory=FullWeights, description="what travels between clients and server")

@@ -1,4 +1,4 @@
-"""Who takes part in a round, and who runs which architecture."""
+"""Client sampling and participation: who takes part in a round, and who runs which architecture."""
 
 from __future__ import annotations
 

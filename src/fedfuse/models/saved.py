@@ -54,6 +54,11 @@ def load_model(path: str | Path, trust_own_code: bool = False) -> Classifier:
 
     A model with ``arch: own`` is rebuilt by importing and calling what the file names. That is code of whoever wrote
     the file, so it runs only if ``trust_own_code`` says so.
+
+    >>> folder = fedfuse.run("digits", method="fedavg", federation={"rounds": 1}, training={"epochs": 1}).folder.path
+    >>> model = fedfuse.load_model(folder / "final" / "mlp.safetensors")
+    >>> model(torch.zeros(2, 1, 8, 8)).shape
+    torch.Size([2, 10])
     """
     _check_file(Path(path))
     tensors, card = _read(Path(path), trust_own_code)

@@ -1,4 +1,8 @@
-"""The base of a method's parts, and what a part may ask of the experiment before round 1."""
+"""The base of a method's parts, and what a part may ask of the experiment before round 1.
+
+A part fills one slot: aggregation is ``merge``, robust aggregation ``screen`` and ``merge``, compression ``upload``,
+knowledge distillation ``fuse`` on the server and ``local`` or ``protocol`` on clients. docs/glossary.md has the others.
+"""
 
 from __future__ import annotations
 

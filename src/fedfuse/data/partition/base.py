@@ -1,4 +1,4 @@
-"""What all partitions share: examples in, one sorted list of positions per client out."""
+"""What all partitions (non-IID splits) share: examples in, one sorted list of positions per client out."""
 
 from __future__ import annotations
 

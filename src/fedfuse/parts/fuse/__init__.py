@@ -1,4 +1,7 @@
-"""Predictions to weights: the distiller, and the fusions made of it."""
+"""Server-side knowledge distillation: predictions of many teachers to the weights of students.
+
+The distiller, and the fusions made of it: model fusion by ensemble distillation.
+"""
 
 from typing import Annotated
 

@@ -27,7 +27,7 @@ class Fused:
 
 
 class Fuse(MethodPart):
-    """Predictions to weights."""
+    """Server-side knowledge distillation: predictions to weights."""
 
     needs_source: ClassVar[bool] = True
     reads: ClassVar[Reads] = "weights"

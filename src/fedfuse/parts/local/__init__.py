@@ -1,4 +1,4 @@
-"""Local training: one loop with hooks, and one file per objective."""
+"""Client-side training: one loop with hooks, and one file per local objective (regularisers, corrections of drift)."""
 
 from typing import Annotated
 

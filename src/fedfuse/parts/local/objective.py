@@ -46,7 +46,17 @@ class Hooks:
 
 
 class Objective(MethodPart):
-    """How a client trains, and the server's half of it."""
+    """How a client trains, and the server's half of it.
+
+    Label smoothing by a term that pulls all probabilities up, with no half on the server:
+
+    >>> class Smoothing(fedfuse.Hooks):
+    ...     def penalty(self, batch, features, logits):
+    ...         return -0.1 * logits.log_softmax(dim=1).mean()
+    >>> class Smooth(fedfuse.Objective):
+    ...     def begin(self, client):
+    ...         return Smoothing()
+    """
 
     needs_weights: ClassVar[bool] = False
     """Whether it relies on the weights that server and clients exchange in every round."""

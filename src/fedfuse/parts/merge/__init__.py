@@ -1,4 +1,8 @@
-"""Weights to weights, per prototype; and what becomes of BatchNorm statistics."""
+"""Aggregation: clients' weights to one set of weights, per prototype; and what becomes of BatchNorm statistics.
+
+An aggregator or server optimizer of other frameworks is a merge here. Robust aggregation is half here and half in
+``screen``, which leaves clients out before they are merged.
+"""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What a merge is: the weights of one prototype's clients into one set of weights."""
+"""What a merge (aggregation, server optimizer) is: the weights of one prototype's clients into one set of weights."""
 
 from __future__ import annotations
 
@@ -26,7 +26,15 @@ class Merged:
 
 
 class Merge(MethodPart):
-    """Weights to weights, inside one prototype; ``view.memory`` is this prototype's own."""
+    """Aggregation: weights to weights, inside one prototype; ``view.memory`` is this prototype's own.
+
+    The median of every parameter, in a file of one's own, as ``merge: {kind: "my_file:Median"}``:
+
+    >>> class Median(fedfuse.Merge):
+    ...     def merge(self, view, prototype, updates):
+    ...         flat = torch.stack([update.weights.flat for update in updates]).median(dim=0).values
+    ...         return fedfuse.Merged(fedfuse.Weights(flat, updates[0].weights.layout))
+    """
 
     changes_widths: ClassVar[bool] = False
     """Whether the merged network's layers may have other widths than the clients'."""

@@ -1,4 +1,4 @@
-"""What travels: full weights, one layer of them, predictions in their place, or nothing."""
+"""The communication protocol: full weights travel, one layer of them, predictions (logits) instead, or nothing."""
 
 from typing import Annotated
 

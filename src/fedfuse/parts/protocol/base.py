@@ -66,7 +66,7 @@ class Expected:
 
 
 class Protocol(MethodPart):
-    """The two ends of the wire.
+    """The communication protocol: the two ends of the wire.
 
     A client: ``begin``, ``distil_before``, ``training``, ``answer``. The server: the other methods.
     """

@@ -1,4 +1,4 @@
-"""How much each teacher counts."""
+"""Teacher weighting: how much each teacher of an ensemble counts, everywhere or input by input."""
 
 from typing import Annotated, Any
 

@@ -47,7 +47,7 @@ class Said:
 
 
 class Scores(MethodPart):
-    """How much each teacher counts."""
+    """Teacher weighting: how much each teacher counts."""
 
     kind: str
     per_input: ClassVar[bool] = False

@@ -17,7 +17,18 @@ FLOOR = 1e-8
 
 
 class ByOutputs(Scores):
-    """A teacher counts input by input, by its own probabilities p for it."""
+    """A teacher counts input by input, by its own probabilities p for it.
+
+    By how far its first choice is ahead of its second:
+
+    >>> from fedfuse.parts.scores import ByOutputs
+    >>> class ByMargin(ByOutputs):
+    ...     def of(self, probabilities):
+    ...         first, second = probabilities.topk(2, dim=1).values.T
+    ...         return first - second
+    >>> ByMargin().of(torch.tensor([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0]]))
+    tensor([0.2500, 1.0000])
+    """
 
     @abstractmethod
     def of(self, probabilities: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Who counts: updates into the updates that are merged and that teach."""
+"""Client filtering, a part of robust aggregation: updates into the updates that are merged and that teach."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What a screen is: the round's updates into the updates that count."""
+"""What a screen (client filtering, robust aggregation) is: the round's updates into the updates that count."""
 
 from __future__ import annotations
 
@@ -21,7 +21,19 @@ class Screened:
 
 
 class Screen(MethodPart):
-    """Updates to the updates that count. The validity check is not a screen: it is always on."""
+    """Client filtering: updates to the updates that count. The validity check is not a screen: it is always on.
+
+    Small clients are merged, but do not teach:
+
+    >>> class LargeTeachers(fedfuse.Screen):
+    ...     examples: int = 50
+    ...
+    ...     def screen(self, view, updates):
+    ...         small = {u.client: "few examples" for u in updates.teachers if u.examples < self.examples}
+    ...         teachers = [u for u in updates.teachers if u.client not in small]
+    ...         reasons = {**updates.reasons, **small}
+    ...         return fedfuse.Screened(updates.counted, teachers, reasons) if teachers else updates
+    """
 
     @abstractmethod
     def screen(self, view: ServerView, updates: Screened) -> Screened:

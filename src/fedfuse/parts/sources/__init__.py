@@ -1,4 +1,4 @@
-"""Where distillation inputs come from, one file per kind. Labels are never read."""
+"""Public data, also called proxy or auxiliary data: where distillation inputs come from. Labels are never read."""
 
 from typing import Annotated
 

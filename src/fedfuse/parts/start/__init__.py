@@ -1,4 +1,4 @@
-"""How a prototype's first weights come about, before round 1."""
+"""Initialisation and pre-training: how a prototype's first weights come about, before round 1."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Who teaches: the clients, their average, or models sampled around them."""
+"""The ensemble of teachers: the clients, their average, or models sampled around them."""
 
 from typing import Annotated
 

@@ -1,4 +1,8 @@
-"""Links between a client's answer and the wire."""
+"""Compression, clipping and noise of client uploads: links between a client's answer and the wire.
+
+clip and noise are the mechanism of differential privacy, without an account of it; half, one_bit, top_k and soft_labels
+are compression (quantisation, sparsification); partial is partial sharing, for personalization.
+"""
 
 from typing import Annotated
 

@@ -1,0 +1,34 @@
+"""Experiments that the pages show can be read, in the keys of today."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fedfuse import Experiment
+
+ROOT = Path(__file__).parent.parent
+BASE = {"data": {"name": "digits", "public": 0.2, "validation": 0.1}, "models": {"mlp": {"arch": "mlp"}}}
+BLOCK = re.compile(r"^```yaml\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
+METHOD = re.compile(r"^(?=method:)", flags=re.MULTILINE)
+
+
+def shown():
+    """Each block of a page with a method in it; one that has several variants is several."""
+    for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]:
+        for place, block in enumerate(BLOCK.findall(page.read_text(encoding="utf-8"))):
+            before, *methods = METHOD.split(block)
+            for method in methods:
+                text = before + method if len(methods) == 1 else method
+                yield pytest.param(text, id=f"{page.relative_to(ROOT)}-{place}")
+
+
+@pytest.mark.parametrize("text", list(shown()))
+def test_it_can_be_read_without_older_keys(text):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Experiment({**BASE, **yaml.safe_load(text)})
