@@ -90,6 +90,8 @@ def plain(value: Any) -> Any:
         return {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [plain(inner) for inner in value]
+    if isinstance(value, type):
+        raise ConfigError(f"{value.__name__} is a class, but should be an object of it: {value.__name__}(...)")
     if isinstance(value, FunctionType):
         return findable(value, "a function")
     return str(value) if isinstance(value, Path) else value
