@@ -15,7 +15,6 @@ from pydantic import AfterValidator
 
 from fedfuse.core.errors import ConfigError, unknown
 
-
 _FORM = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
 

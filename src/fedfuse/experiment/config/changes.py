@@ -15,6 +15,7 @@ from fedfuse.core.foreign import findable
 from fedfuse.core.part import Settings
 from fedfuse.experiment.config.python_values import in_words
 from fedfuse.experiment.config.schema import Raw, as_mapping
+from fedfuse.methods import Method
 
 Address = tuple[str, ...]
 
@@ -129,7 +130,7 @@ def _set(node: Raw, change: Change) -> None:
 
 
 def _below(node: Raw, key: str) -> Any:
-    """The section behind a key; a method that was given by its name becomes one."""
-    if key == "method" and isinstance(node.get(key), str):
+    """The section behind a key; a method that was given by its name, or as a Method, becomes one."""
+    if key == "method" and isinstance(node.get(key), str | Method):
         node[key] = as_mapping(node[key])
     return node.get(key)
