@@ -34,7 +34,8 @@ def result_of(run):
 
 
 def stop(event):
-    if event["event"] == "round_finished":
+    """Once there is a checkpoint."""
+    if event["event"] == "round_started" and event["round"] == 2:
         raise KeyboardInterrupt
 
 

@@ -40,21 +40,22 @@ def method_names() -> list[str]:
 
 @cache
 def installed() -> dict[str, EntryPoint]:
-    """What other packages offer, by name; a name of ours stays ours, and another belongs to who is found first."""
-    found: dict[str, EntryPoint] = {}
-    for point in entry_points(group=GROUP):
-        if point.name not in METHODS:
-            found.setdefault(point.name, point)
-    return found
+    """What other packages offer, by name; a name of ours stays ours, and the first package keeps a name of its own."""
+    return {point.name: point for point in reversed(_offered()) if point.name not in METHODS}
+
+
+def _offered() -> list[EntryPoint]:
+    """All entry points, in an order that does not depend on how they are found."""
+    return sorted(entry_points(group=GROUP), key=_package)
 
 
 def usable_methods() -> tuple[dict[str, Method], list[str]]:
     """All methods that need no address, and a sentence about each that another package offers in vain."""
     usable, remarks = dict(METHODS), []
-    for point in entry_points(group=GROUP):
-        if installed().get(point.name) != point:
-            taken = origin_of(point.name) or "fedfuse itself"
-            remarks.append(f"method {point.name} of {_package(point)} is left out: {taken} has one of that name")
+    for point in _offered():
+        owner = origin_of(point.name) or "fedfuse itself"
+        if owner != _package(point):
+            remarks.append(f"method {point.name} of {_package(point)} is left out: {owner} has one of that name")
             continue
         try:
             usable[point.name] = _loaded(point)
