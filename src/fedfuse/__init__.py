@@ -8,92 +8,140 @@ from fedfuse.core.version import __version__
 __all__ = [
     "Architecture",
     "Batch",
+    "ByOutputs",
+    "CheckContext",
+    "Classifier",
+    "ClientContext",
+    "ClientResult",
+    "Clients",
     "Comparison",
+    "ConfigError",
     "Engine",
     "EngineSettings",
+    "EventLog",
+    "Expected",
     "Experiment",
     "FedfuseError",
     "Fuse",
     "Fused",
     "Hooks",
     "Key",
+    "LayeredClassifier",
     "Merge",
     "Merged",
     "Method",
+    "Metric",
     "Objective",
     "Optimizer",
+    "Packed",
     "Partition",
+    "Predictions",
+    "Protocol",
     "Recipe",
+    "RoundModels",
     "RunResult",
+    "Said",
+    "Scores",
     "Screen",
     "Screened",
     "ServerView",
+    "Shapes",
+    "Source",
     "SourceSettings",
     "Start",
+    "Surroundings",
     "Task",
     "Teacher",
     "TeacherKind",
     "Update",
+    "Upload",
     "WeightedMerge",
     "Weights",
     "__version__",
+    "as_parameters",
     "compare",
+    "kl",
     "list_datasets",
     "list_methods",
     "list_models",
     "list_presets",
     "load_model",
     "load_run",
+    "make_source",
     "run",
 ]
 
 _PLACES = {
     "Architecture": "fedfuse.models",
     "Batch": "fedfuse.parts.local",
+    "ByOutputs": "fedfuse.parts.scores",
+    "CheckContext": "fedfuse.parts.base",
+    "Classifier": "fedfuse.models",
+    "ClientContext": "fedfuse.parts.context",
+    "ClientResult": "fedfuse.parts.protocol",
+    "Clients": "fedfuse.federation.client",
     "Comparison": "fedfuse.experiment.comparison",
+    "ConfigError": "fedfuse.core.errors",
     "Engine": "fedfuse.federation",
     "EngineSettings": "fedfuse.engines",
+    "EventLog": "fedfuse.federation.events",
+    "Expected": "fedfuse.parts.protocol",
     "Experiment": "fedfuse.experiment.run",
     "FedfuseError": "fedfuse.core.errors",
     "Fuse": "fedfuse.parts.fuse",
     "Fused": "fedfuse.parts.fuse",
     "Hooks": "fedfuse.parts.local",
     "Key": "fedfuse.core.randomness",
+    "LayeredClassifier": "fedfuse.models.classifier",
     "Merge": "fedfuse.parts.merge",
     "Merged": "fedfuse.parts.merge",
     "Method": "fedfuse.methods",
+    "Metric": "fedfuse.parts.metrics",
     "Objective": "fedfuse.parts.local",
     "Optimizer": "fedfuse.runtime.optimizers",
+    "Packed": "fedfuse.parts.upload",
     "Partition": "fedfuse.data",
+    "Predictions": "fedfuse.parts.metrics",
+    "Protocol": "fedfuse.parts.protocol",
     "Recipe": "fedfuse.federation",
+    "RoundModels": "fedfuse.parts.teachers",
     "RunResult": "fedfuse.experiment.result",
+    "Said": "fedfuse.parts.scores",
+    "Scores": "fedfuse.parts.scores",
     "Screen": "fedfuse.parts.screen",
     "Screened": "fedfuse.parts.screen",
     "ServerView": "fedfuse.parts.context",
+    "Shapes": "fedfuse.parts.base",
+    "Source": "fedfuse.runtime.source",
     "SourceSettings": "fedfuse.parts.sources",
     "Start": "fedfuse.parts.start",
+    "Surroundings": "fedfuse.parts.sources",
     "Task": "fedfuse.core.messages",
     "Teacher": "fedfuse.parts.teachers",
     "TeacherKind": "fedfuse.parts.teachers",
     "Update": "fedfuse.core.messages",
+    "Upload": "fedfuse.parts.upload",
     "WeightedMerge": "fedfuse.parts.merge.base",
     "Weights": "fedfuse.core.weights",
+    "as_parameters": "fedfuse.core.weights",
     "compare": "fedfuse.experiment.api",
+    "kl": "fedfuse.runtime.losses",
     "list_datasets": "fedfuse.experiment.listing",
     "list_methods": "fedfuse.experiment.listing",
     "list_models": "fedfuse.experiment.listing",
     "list_presets": "fedfuse.experiment.listing",
     "load_model": "fedfuse.models.saved",
     "load_run": "fedfuse.experiment.stored",
+    "make_source": "fedfuse.parts.sources.base",
     "run": "fedfuse.experiment.api",
 }
 """Where a name is imported from when it is first used: torch takes seconds, which ``fedfuse --help`` need not pay."""
 
 if TYPE_CHECKING:
-    from fedfuse.core.errors import FedfuseError
+    from fedfuse.core.errors import ConfigError, FedfuseError
     from fedfuse.core.messages import Task, Update
     from fedfuse.core.randomness import Key
-    from fedfuse.core.weights import Weights
+    from fedfuse.core.weights import Weights, as_parameters
     from fedfuse.data import Partition
     from fedfuse.engines import EngineSettings
     from fedfuse.experiment.api import compare, run
@@ -103,19 +151,30 @@ if TYPE_CHECKING:
     from fedfuse.experiment.run import Experiment
     from fedfuse.experiment.stored import load_run
     from fedfuse.federation import Engine, Recipe
+    from fedfuse.federation.client import Clients
+    from fedfuse.federation.events import EventLog
     from fedfuse.methods import Method
-    from fedfuse.models import Architecture
+    from fedfuse.models import Architecture, Classifier
+    from fedfuse.models.classifier import LayeredClassifier
     from fedfuse.models.saved import load_model
-    from fedfuse.parts.context import ServerView
+    from fedfuse.parts.base import CheckContext, Shapes
+    from fedfuse.parts.context import ClientContext, ServerView
     from fedfuse.parts.fuse import Fuse, Fused
     from fedfuse.parts.local import Batch, Hooks, Objective
     from fedfuse.parts.merge import Merge, Merged
     from fedfuse.parts.merge.base import WeightedMerge
+    from fedfuse.parts.metrics import Metric, Predictions
+    from fedfuse.parts.protocol import ClientResult, Expected, Protocol
+    from fedfuse.parts.scores import ByOutputs, Said, Scores
     from fedfuse.parts.screen import Screen, Screened
-    from fedfuse.parts.sources import SourceSettings
+    from fedfuse.parts.sources import SourceSettings, Surroundings
+    from fedfuse.parts.sources.base import make_source
     from fedfuse.parts.start import Start
-    from fedfuse.parts.teachers import Teacher, TeacherKind
+    from fedfuse.parts.teachers import RoundModels, Teacher, TeacherKind
+    from fedfuse.parts.upload import Packed, Upload
+    from fedfuse.runtime.losses import kl
     from fedfuse.runtime.optimizers import Optimizer
+    from fedfuse.runtime.source import Source
 
 
 def __getattr__(name: str) -> Any:

@@ -181,12 +181,13 @@ def methods(
     import yaml
 
     from fedfuse.cli.tables import family_tables, method_table, parameter_table
-    from fedfuse.experiment.listing import list_methods
-    from fedfuse.methods import find_method, origin_of
+    from fedfuse.methods import find_method, origin_of, usable_methods
 
     if name is None:
-        for family in family_tables(list_methods()):
+        usable, remarks = usable_methods()
+        for family in family_tables(usable):
             console.print(family, highlight=False)
+        _say(remarks)
         console.print("fedfuse methods NAME shows the recipe with every parameter.", highlight=False)
         return
     method = find_method(name)

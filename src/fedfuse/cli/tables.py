@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 
 from rich.box import SIMPLE_HEAD
 from rich.markup import escape
@@ -12,7 +12,7 @@ from fedfuse.cli.parameters import parameters
 from fedfuse.data import Card, Normalisation
 from fedfuse.data.lookup import how_to_get, missing_at_hand, place_of, where_looked_for
 from fedfuse.federation import Recipe
-from fedfuse.methods import Method, find_method, origin_of
+from fedfuse.methods import Method, origin_of
 
 
 def table(
@@ -27,11 +27,10 @@ def table(
     return result
 
 
-def family_tables(names: Iterable[str]) -> Iterator[Table]:
+def family_tables(methods: Mapping[str, Method]) -> Iterator[Table]:
     """All methods, family by family: what each exchanges, keeps and needs, and whose it is if not ours."""
     families: dict[str, dict[str, Method]] = {}
-    for name in names:
-        method = find_method(name)
+    for name, method in methods.items():
         families.setdefault(method.family, {})[name] = method
     for family, members in families.items():
         result = Table(box=None, show_header=False, title=f"\n{family}", title_justify="left", title_style="bold")

@@ -20,7 +20,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from fedfuse.core.errors import ConfigError
-from fedfuse.core.foreign import address_of
+from fedfuse.core.foreign import PACKAGE, address_of
 from fedfuse.core.imports import import_object
 from fedfuse.core.part import Part
 
@@ -70,7 +70,7 @@ def part_at(address: str, base: type[Part]) -> type[Part]:
     except ConfigError as error:
         raise ValueError(str(error)) from None
     if not (isinstance(found, type) and issubclass(found, base)):
-        raise ValueError(f"{address} is no {base.__name__}; derive it from {base.__module__}.{base.__name__}")
+        raise ValueError(f"{address} is no {base.__name__}; derive it from {PACKAGE}.{base.__name__}")
     if missing := sorted(found.__abstractmethods__):
         raise ValueError(f"{address} has no {', '.join(missing)}, without which it is no {base.__name__}; write it")
     return found
@@ -78,7 +78,5 @@ def part_at(address: str, base: type[Part]) -> type[Part]:
 
 def _findable(part: Part) -> Part:
     """An object of a class from outside, if another process could find the class."""
-    address = address_of(type(part))
-    if "<" in address:
-        raise ValueError(f"{address} is defined inside a function, where no other process finds it; move it out")
+    part_at(address_of(type(part)), Part)
     return part

@@ -47,13 +47,32 @@ def source_sha256(address: str) -> str:
     """A hash of the source behind an address."""
     found = import_object(address, address)
     module_name = address.partition(":")[0]
-    file = getattr(sys.modules[module_name], "__file__", None)
+    file = _file_of(module_name)
     if file is None:
         return hashlib.sha256(_source_of(found, address).encode()).hexdigest()
+    if _imported_as.get(module_name, now := file.read_bytes()) != now:
+        raise ConfigError(
+            f"{address}: {file.name} was changed after this process had imported it; start the process again"
+        )
     digest = hashlib.sha256()
-    for path in _files(Path(file), module_name):
+    for path in _files(file, module_name):
         digest.update(f"{path.name}\0".encode() + path.read_bytes())
     return digest.hexdigest()
+
+
+_imported_as: dict[str, bytes] = {}
+"""By module, its file as it was when a part was defined there."""
+
+
+def remember_source(part: type) -> None:
+    """So that code of a process that has long been running is not taken for what its file says by now."""
+    if file := _file_of(part.__module__):
+        _imported_as[part.__module__] = file.read_bytes()
+
+
+def _file_of(module_name: str) -> Path | None:
+    file = getattr(sys.modules.get(module_name), "__file__", None)
+    return None if file is None else Path(file)
 
 
 def _source_of(found: Any, address: str) -> str:
@@ -92,6 +111,8 @@ def _beside(file: Path, seen: set[Path]) -> set[Path]:
     if file in seen:
         return seen
     seen.add(file)
+    if any(file.parent.glob("*.dist-info")):  # installed: what lies beside it belongs to others
+        return seen
     for name in _imported(file):
         neighbour = file.parent / f"{name}.py"
         if neighbour.exists():

@@ -8,20 +8,23 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module, invalidate_caches
 from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import Annotated, Any
 
 from pydantic import AfterValidator
 
 from fedfuse.core.errors import ConfigError, unknown
 
+_FORM = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
-def _is_an_address(value: str) -> str:
-    if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", value):
-        raise ValueError(f"'{value}' should be written as package.module:function")
+
+def _well_formed(value: str) -> str:
+    if not _FORM.fullmatch(value):
+        raise ValueError(f"'{value}' should be written as package.module:name")
     return value
 
 
-Address = Annotated[str, AfterValidator(_is_an_address)]
+Address = Annotated[str, AfterValidator(_well_formed)]
 """Such a name."""
 
 
@@ -36,19 +39,39 @@ def import_function(address: str, what: str) -> Callable[..., Any]:
 def import_object(address: str, what: str, kind: str = "name") -> Any:
     """Whatever has this address."""
     module_name, _, attribute = address.partition(":")
-    try:
-        with working_folder_importable():
-            module = import_module(module_name)
-    except Exception as error:  # a user's module may raise anything while it is imported
+    if "." in attribute:
         raise ConfigError(
-            f"{what}: {module_name} cannot be imported from the working folder or the installed packages: "
-            f"{first_line(error)}"
-        ) from error
+            f"{what}: {attribute} of {module_name} was made inside a function or class, where no other process finds "
+            "it; move it to the top of the file"
+        )
+    if not _FORM.fullmatch(address):
+        raise ConfigError(f"{what}: '{address}' should be written as package.module:name")
+    module = _imported(module_name, what)
     if not hasattr(module, attribute):
         check_findable_elsewhere([address])
-        there = [key for key, value in vars(module).items() if getattr(value, "__module__", None) == module_name]
-        raise ConfigError(f"{what}: {unknown(kind, attribute, there)}")
+        raise ConfigError(f"{what}: {unknown(kind, attribute, _own_names(module))}")
     return getattr(module, attribute)
+
+
+def _imported(name: str, what: str) -> ModuleType:
+    try:
+        with working_folder_importable():
+            return import_module(name)
+    except (Exception, SystemExit) as error:  # a user's module may raise anything while it is imported
+        raise ConfigError(
+            f"{what}: {name} cannot be imported from the working folder or the installed packages: {first_line(error)}"
+        ) from error
+
+
+def _own_names(module: ModuleType) -> list[str]:
+    """What a module defines, and not what it imports."""
+
+    def is_own(value: Any) -> bool:
+        if isinstance(value, type | FunctionType):
+            return value.__module__ == module.__name__
+        return not isinstance(value, ModuleType)
+
+    return [name for name, value in vars(module).items() if not name.startswith("_") and is_own(value)]
 
 
 def check_findable_elsewhere(addresses: Iterable[str]) -> None:
@@ -74,6 +97,6 @@ def working_folder_importable() -> Iterator[None]:
         sys.path.remove(here)
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """The error's type and the first line of what it says."""
     return f"{type(error).__name__}: {error}".partition("\n")[0]

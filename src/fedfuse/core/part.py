@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic.fields import FieldInfo
 
 from fedfuse.core.errors import UnknownKeyError
-from fedfuse.core.foreign import address_of, is_ours
+from fedfuse.core.foreign import address_of, is_ours, remember_source
 from fedfuse.core.imports import import_object
 
 
@@ -44,12 +44,13 @@ class Part(Settings):
     @property
     def own_code(self) -> tuple[str, ...]:
         """Addresses of the user's own code that this part runs."""
-        return () if is_ours(type(self)) else (address_of(type(self)),)
+        return tuple(address_of(base) for base in type(self).__mro__ if issubclass(base, Part) and not is_ours(base))
 
     @classmethod
     def __pydantic_init_subclass__(cls, **options: Any) -> None:
         super().__pydantic_init_subclass__(**options)
         if not is_ours(cls):
+            remember_source(cls)
             cls.model_fields[cls.chooser] = FieldInfo(annotation=str, default=address_of(cls))
             cls.model_rebuild(force=True)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fedfuse.data import CATALOGUE
 from fedfuse.data.lookup import at_hand
 from fedfuse.experiment import presets
-from fedfuse.methods import Method, find_method, method_names
+from fedfuse.methods import Method, usable_methods
 from fedfuse.models import ARCHITECTURES, Listed, layout_of
 
 CLASSES = 10
@@ -35,12 +35,12 @@ class ModelRow:
 
 
 def list_methods() -> dict[str, Method]:
-    """All methods that need no address, by name.
+    """All methods that need no address, by name; those of installed packages too, if they can be loaded.
 
     >>> fedfuse.list_methods()["feddf"].title
     'FedDF'
     """
-    return {name: find_method(name) for name in method_names()}
+    return usable_methods()[0]
 
 
 def list_datasets() -> dict[str, DatasetRow]:

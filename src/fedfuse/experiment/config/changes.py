@@ -12,10 +12,11 @@ import yaml
 
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.foreign import findable
-from fedfuse.core.part import Settings
+from fedfuse.core.part import Part, Settings
 from fedfuse.data.settings import irrelevant
 from fedfuse.experiment.config.python_values import in_words
 from fedfuse.experiment.config.schema import Raw, as_mapping
+from fedfuse.methods import Method
 
 Address = tuple[str, ...]
 
@@ -101,6 +102,8 @@ def plain(value: Any) -> Any:
         return {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [plain(inner) for inner in value]
+    if isinstance(value, type) and issubclass(value, Part):
+        raise ConfigError(f"{value.__name__} is a class, but should be an object of it: {value.__name__}(...)")
     if isinstance(value, FunctionType | type):
         return findable(value, "a function or class")
     return str(value) if isinstance(value, Path) else value
@@ -138,7 +141,7 @@ def _set(node: Raw, change: Change) -> None:
 
 
 def _below(node: Raw, key: str) -> Any:
-    """The section behind a key; a method that was given by its name becomes one."""
-    if key == "method" and isinstance(node.get(key), str):
+    """The section behind a key; a method that was given by its name, or as a Method, becomes one."""
+    if key == "method" and isinstance(node.get(key), str | Method):
         node[key] = as_mapping(node[key])
     return node.get(key)

@@ -18,7 +18,7 @@ from fedfuse.data import AnyPartition, DataSettings, Iid
 from fedfuse.engines import AnyEngine, LocalEngineSettings
 from fedfuse.experiment.config.older import renewed
 from fedfuse.federation import EvaluationSettings, FederationSettings, Recipe
-from fedfuse.methods import METHODS, Method, find_method, method_names
+from fedfuse.methods import FILE_NAME, METHODS, Method, find_method, method_names
 from fedfuse.models import AnyArchitecture
 from fedfuse.parts.fuse import EnsembleOnly
 from fedfuse.parts.sources import AnySource, HeldOut
@@ -26,7 +26,6 @@ from fedfuse.runtime.compute import ComputeSettings
 from fedfuse.runtime.training import TrainingSettings
 
 Raw = dict[str, Any]
-FILE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
 
 class MethodSettings(Recipe):

@@ -1,0 +1,102 @@
+"""Methods of installed packages: listed with where they come from, run by name; broken ones break nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fedfuse
+from tests.outside import page
+
+ENTRIES = """
+[fedfuse.methods]
+feddyn = plugin_methods:FEDDYN
+fedavg = plugin_methods:FEDDYN
+broken = plugin_methods:MISSING
+raising = plugin_raising:METHOD
+other = plugin_methods:Dynamic
+"""
+SECOND = """
+[fedfuse.methods]
+feddyn = plugin_methods:FEDDYN
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder as pip leaves it, on the path of other processes."""
+    site = tmp_path_factory.mktemp("site")
+    (site / "plugin_methods.py").write_text(page.files()["my_methods.py"])
+    (site / "plugin_raising.py").write_text("raise RuntimeError('out of order')\n")
+    for name, version, entries in (("fedfuse-dyn", "1.2.3", ENTRIES), ("zweite", "0.1", SECOND)):
+        about = site / f"{name.replace('-', '_')}-{version}.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        (about / "entry_points.txt").write_text(entries)
+    return site
+
+
+@pytest.fixture
+def command(installed, tmp_path):
+    package = Path(fedfuse.__file__).parents[1]
+    path = {**os.environ, "PYTHONPATH": f"{installed}{os.pathsep}{package}", "COLUMNS": "200"}
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        program = [sys.executable, "-m", "fedfuse", *arguments]
+        return subprocess.run(program, cwd=tmp_path, env=path, capture_output=True, text=True)
+
+    return run
+
+
+def test_the_list_says_where_a_method_comes_from_and_what_cannot_be_used(command):
+    done = command("methods")
+    assert done.returncode == 0, done.stderr
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    place = next(number for number, line in enumerate(lines) if line.startswith("feddyn "))
+    assert lines[place + 1].split() == ["from", "fedfuse-dyn", "1.2.3"]
+    assert "feddf" in done.stdout
+    for sentence in (
+        "method fedavg of fedfuse-dyn 1.2.3 is left out: fedfuse itself has one of that name",
+        "method feddyn of zweite 0.1 is left out: fedfuse-dyn 1.2.3 has one of that name",
+        "method raising of fedfuse-dyn 1.2.3 cannot be loaded: RuntimeError: out of order",
+        "method: plugin_methods:Dynamic of fedfuse-dyn 1.2.3 is no fedfuse.Method but a class",
+    ):
+        assert sentence in lines
+    assert any(line.startswith("method broken of fedfuse-dyn 1.2.3 cannot be loaded: AttributeError") for line in lines)
+
+
+def test_one_is_shown_with_its_package(command):
+    done = command("methods", "feddyn")
+    assert done.returncode == 0, done.stderr
+    assert "fedfuse-dyn 1.2.3" in done.stdout
+
+
+def test_one_is_run_by_its_name(command, tmp_path):
+    quick = ("--set", "federation.rounds=1", "--set", "training.epochs=1")
+    done = command("run", "digits", "--method", "feddyn", *quick)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "runs" / "digits-feddyn-seed0" / "summary.json").exists()
+    assert "plugin_methods:Dynamic" in (tmp_path / "runs" / "digits-feddyn-seed0" / "config.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("raising", "method raising of fedfuse-dyn 1.2.3 cannot be loaded: RuntimeError: out of order"),
+        ("feddin", "unknown method 'feddin' (did you mean 'feddyn'?)"),
+    ],
+)
+def test_one_that_cannot_be_had_is_refused_in_one_sentence(command, name, sentence):
+    done = command("run", "digits", "--method", name)
+    assert done.returncode == 2
+    assert done.stderr == f"fedfuse: digits: {sentence}\n"
+
+
+def test_a_name_of_ours_stays_ours(command):
+    done = command("methods", "fedavg", "--yaml")
+    assert "kind: plain" in done.stdout
+    assert "plugin_methods" not in done.stdout
