@@ -9,6 +9,8 @@ __all__ = [
     "Architecture",
     "Batch",
     "Comparison",
+    "ConfigError",
+    "DataError",
     "Engine",
     "EngineSettings",
     "Experiment",
@@ -17,18 +19,22 @@ __all__ = [
     "Fused",
     "Hooks",
     "Key",
+    "LastRound",
     "Merge",
     "Merged",
     "Method",
     "Objective",
     "Optimizer",
     "Partition",
+    "Provenance",
     "Recipe",
+    "RoundRecord",
     "RunResult",
     "Screen",
     "Screened",
     "ServerView",
     "SourceSettings",
+    "Spread",
     "Start",
     "Task",
     "Teacher",
@@ -37,20 +43,26 @@ __all__ = [
     "WeightedMerge",
     "Weights",
     "__version__",
+    "check_data",
     "compare",
+    "expected_seconds",
     "list_datasets",
     "list_methods",
     "list_models",
     "list_presets",
     "load_model",
     "load_run",
+    "replay",
     "run",
+    "run_all",
 ]
 
 _PLACES = {
     "Architecture": "fedfuse.models",
     "Batch": "fedfuse.parts.local",
     "Comparison": "fedfuse.experiment.comparison",
+    "ConfigError": "fedfuse.core.errors",
+    "DataError": "fedfuse.core.errors",
     "Engine": "fedfuse.federation",
     "EngineSettings": "fedfuse.engines",
     "Experiment": "fedfuse.experiment.run",
@@ -59,18 +71,22 @@ _PLACES = {
     "Fused": "fedfuse.parts.fuse",
     "Hooks": "fedfuse.parts.local",
     "Key": "fedfuse.core.randomness",
+    "LastRound": "fedfuse.experiment.replay",
     "Merge": "fedfuse.parts.merge",
     "Merged": "fedfuse.parts.merge",
     "Method": "fedfuse.methods",
     "Objective": "fedfuse.parts.local",
     "Optimizer": "fedfuse.runtime.optimizers",
     "Partition": "fedfuse.data",
+    "Provenance": "fedfuse.experiment.provenance",
     "Recipe": "fedfuse.federation",
+    "RoundRecord": "fedfuse.federation",
     "RunResult": "fedfuse.experiment.result",
     "Screen": "fedfuse.parts.screen",
     "Screened": "fedfuse.parts.screen",
     "ServerView": "fedfuse.parts.context",
     "SourceSettings": "fedfuse.parts.sources",
+    "Spread": "fedfuse.experiment.comparison",
     "Start": "fedfuse.parts.start",
     "Task": "fedfuse.core.messages",
     "Teacher": "fedfuse.parts.teachers",
@@ -78,31 +94,39 @@ _PLACES = {
     "Update": "fedfuse.core.messages",
     "WeightedMerge": "fedfuse.parts.merge.base",
     "Weights": "fedfuse.core.weights",
+    "check_data": "fedfuse.experiment.data_check",
     "compare": "fedfuse.experiment.api",
+    "expected_seconds": "fedfuse.experiment.cost",
     "list_datasets": "fedfuse.experiment.listing",
     "list_methods": "fedfuse.experiment.listing",
     "list_models": "fedfuse.experiment.listing",
     "list_presets": "fedfuse.experiment.listing",
     "load_model": "fedfuse.models.saved",
     "load_run": "fedfuse.experiment.stored",
+    "replay": "fedfuse.experiment.replay",
     "run": "fedfuse.experiment.api",
+    "run_all": "fedfuse.experiment.api",
 }
 """Where a name is imported from when it is first used: torch takes seconds, which ``fedfuse --help`` need not pay."""
 
 if TYPE_CHECKING:
-    from fedfuse.core.errors import FedfuseError
+    from fedfuse.core.errors import ConfigError, DataError, FedfuseError
     from fedfuse.core.messages import Task, Update
     from fedfuse.core.randomness import Key
     from fedfuse.core.weights import Weights
     from fedfuse.data import Partition
     from fedfuse.engines import EngineSettings
-    from fedfuse.experiment.api import compare, run
-    from fedfuse.experiment.comparison import Comparison
+    from fedfuse.experiment.api import compare, run, run_all
+    from fedfuse.experiment.comparison import Comparison, Spread
+    from fedfuse.experiment.cost import expected_seconds
+    from fedfuse.experiment.data_check import check_data
     from fedfuse.experiment.listing import list_datasets, list_methods, list_models, list_presets
+    from fedfuse.experiment.provenance import Provenance
+    from fedfuse.experiment.replay import LastRound, replay
     from fedfuse.experiment.result import RunResult
     from fedfuse.experiment.run import Experiment
     from fedfuse.experiment.stored import load_run
-    from fedfuse.federation import Engine, Recipe
+    from fedfuse.federation import Engine, Recipe, RoundRecord
     from fedfuse.methods import Method
     from fedfuse.models import Architecture
     from fedfuse.models.saved import load_model

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fedfuse.experiment.comparison import Comparison, complete, plan, rehearse
+from fedfuse.experiment.comparison import Cell, Comparison, complete, finished_runs, plan, rehearse
+from fedfuse.experiment.comparison.running import silence
 from fedfuse.experiment.progress import listeners
 from fedfuse.experiment.result import RunResult
 from fedfuse.experiment.run import Experiment, Given, run_folder
-from fedfuse.federation.events import Event, Listener
+from fedfuse.federation.events import Listener
+from fedfuse.federation.folder import RunFolder
 from fedfuse.methods import Method
 
 MethodGiven = str | Method | Mapping[str, Any]
@@ -65,12 +67,25 @@ def compare(
     """
     given = [experiments] if isinstance(experiments, str | Path | Mapping | Experiment) else experiments
     study = plan(given, methods, seeds, assignments, out, sections)
-    tell = listeners(progress)
-
-    def listener(event: Event) -> None:
-        for one in tell:
-            one(event)
-
+    listener = _told(progress)
     for remark in study.remarks:
         listener({"event": "study_remark", "remark": remark})
     return complete(rehearse(study.cells, overwrite), jobs, listener)
+
+
+def run_all(
+    experiments: Mapping[Path, Experiment], *, jobs: int = 1, progress: bool | Listener = False
+) -> dict[Path, RunResult]:
+    """Run experiments, each into the folder that it stands under. Runs that are there are kept, unfinished ones go on.
+
+    >>> digits = {Path(f"runs/{seed}"): Experiment.load("digits", seed=seed) for seed in (0, 1)}
+    >>> len(fedfuse.run_all(digits))
+    2
+    """
+    cells = [Cell(experiment, RunFolder(folder)) for folder, experiment in experiments.items()]
+    return {cell.folder.path: result for cell, result in finished_runs(cells, jobs, _told(progress))}
+
+
+def _told(progress: bool | Listener) -> Listener:
+    """Whoever hears of several runs, as one listener."""
+    return next(iter(listeners(progress)), silence)
