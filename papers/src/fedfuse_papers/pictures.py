@@ -45,7 +45,7 @@ class Subject:
         return [run for seed in self.seeds if (run := self.store.run(cell, seed))]
 
     def last_round(self, cell: Cell) -> LastRound:
-        return replay(self.runs(cell)[0].folder.path)
+        return replay(self.store.folder(cell.experiment(self.first_seed(cell))))
 
     def name(self, cell: Cell, without: str | None = None) -> str:
         """The labels in which the cells differ."""

@@ -99,6 +99,7 @@ class LastRound:
         """That of a client which scores inputs by ``reconstruction``: encoder and decoder."""
         network = autoencoder(self.test.shape)
         Weights(self.after.clients[client][f"{SCORES}/{NETWORK}"], Layout.of(network)).load_into(network)
+        self._test.compute.place(network)
         return network.eval()
 
     @property

@@ -9,7 +9,7 @@ from importlib.metadata import EntryPoint, EntryPoints
 import pytest
 import typer
 
-from fedfuse.cli import plugins
+from fedfuse.cli import entry_points
 from tests.cli.test_cli import InProcess, only_sentence
 from tests.cli.test_cli import in_process as in_process
 
@@ -38,8 +38,8 @@ def install(monkeypatch: pytest.MonkeyPatch):
     """Other packages' commands in the place of whatever is installed."""
 
     def install(**commands: str) -> None:
-        points = EntryPoints(EntryPoint(name, value, plugins.GROUP) for name, value in commands.items())
-        monkeypatch.setattr(plugins, "entry_points", points.select)
+        points = EntryPoints(EntryPoint(name, value, entry_points.GROUP) for name, value in commands.items())
+        monkeypatch.setattr(entry_points, "entry_points", points.select)
 
     return install
 
