@@ -15,9 +15,11 @@ from fedfuse.methods import METHODS
 from fedfuse.parts.fuse import AnyFuse
 from fedfuse.parts.local import AnyObjective
 from fedfuse.parts.merge import AnyMerge
-from fedfuse.parts.protocol import AnyExchange
+from fedfuse.parts.protocol import AnyProtocol
+from fedfuse.parts.scores import AnyScores, Uniform
 from fedfuse.parts.screen import AnyScreen
 from fedfuse.parts.start import AnyStart, Saved
+from fedfuse.parts.upload import AnyUpload, Clip, Noise, Partial
 from fedfuse.testing import pairwise
 from tests.helpers import Recorder, files_of, kinds, shrunk, tiny_config, tiny_method, without_seconds
 
@@ -150,24 +152,45 @@ def test_is_not_fedavg(once, finished, name):
 
 
 CLASHES = {
-    ("exchange", "fuse"): lambda exchange, fuse: fuse.reads not in ("nothing", exchange.carries),
-    ("exchange", "local"): lambda exchange, local: local.needs_weights and exchange.carries != "weights",
-    ("exchange", "screen"): lambda exchange, screen: screen is not None and exchange.carries != "weights",
-    ("exchange", "merge"): lambda exchange, merge: (
-        not exchange.sends_full_weights if merge.changes_widths else exchange.carries == "layer"
+    ("protocol", "fuse"): lambda protocol, fuse: fuse.reads not in ("nothing", protocol.carries),
+    ("protocol", "local"): lambda protocol, local: local.needs_weights and protocol.carries != "weights",
+    ("protocol", "screen"): lambda protocol, screen: screen is not None and protocol.carries != "weights",
+    ("protocol", "merge"): lambda protocol, merge: (
+        protocol.carries not in ("weights", "layer") if merge.changes_widths else protocol.carries == "layer"
+    ),
+    ("protocol", "upload"): lambda protocol, link: link is not None and not packs(link, protocol.carries),
+    ("protocol", "scores"): lambda protocol, scores: (
+        not scores.for_predictions
+        if protocol.carries == "predictions"
+        else protocol.carries != "weights" and scores is not Uniform
+    ),
+    ("upload", "merge"): lambda link, merge: link is not None and link.needs_whole_model and merge.changes_widths,
+    ("scores", "fuse"): lambda scores, fuse: (
+        not scores.for_models if fuse.reads == "weights" else fuse.reads == "nothing" and scores is not Uniform
     ),
     ("local", "merge"): lambda local, merge: local.remembers_weights and merge.changes_widths,
 }
 """Parts that cannot be combined, said once more than in the recipe, so that nothing else is refused by mistake."""
+
+
+def packs(link, carries):
+    if link.needs_probabilities:
+        return carries == "predictions"
+    return carries == "weights" or (not link.needs_whole_model and carries != "nothing")
+
+
 SLOTS = {
     "start": kinds(AnyStart),
-    "exchange": kinds(AnyExchange),
+    "protocol": kinds(AnyProtocol),
+    "upload": (None, *kinds(AnyUpload)),
+    "scores": kinds(AnyScores),
     "local": kinds(AnyObjective),
     "screen": (None, *kinds(AnyScreen)),
     "merge": kinds(AnyMerge),
     "fuse": kinds(AnyFuse),
     "batch_norm": ("average", "last"),
 }
+LISTS = ("upload", "screen")
 CASES = pairwise(SLOTS, CLASHES)
 
 
@@ -179,7 +202,12 @@ def named(value):
 def needed(tmp_path_factory):
     """The settings that a part cannot do without."""
     folder = Experiment(tiny_config(models=TWO_MODELS)).run(tmp_path_factory.mktemp("saved") / "run").folder
-    return {Saved: {"files": {"small": str(folder.final / "small.safetensors")}}}
+    return {
+        Saved: {"files": {"small": str(folder.final / "small.safetensors")}},
+        Clip: {"norm": 0.5},
+        Noise: {"deviation": 0.01},
+        Partial: {"names": "^layers"},
+    }
 
 
 def settings(part, needed):
@@ -194,7 +222,7 @@ def stop(entry):
 def chosen(case, needed):
     """A case's parts as a file would say them."""
     parts = {slot: part and settings(part, needed) for slot, part in case.items() if slot != "batch_norm"}
-    return {**parts, "screen": [parts["screen"]] if parts["screen"] else []}
+    return {slot: ([part] if part else []) if slot in LISTS else part for slot, part in parts.items()}
 
 
 @pytest.mark.parametrize("case", CASES, ids=named)
@@ -217,10 +245,14 @@ def test_every_part_is_in_a_case():
 
 
 REASONS = {
-    ("exchange", "fuse"): "needs clients' weights|reads predictions",
-    ("exchange", "local"): "needs weights that travel",
-    ("exchange", "screen"): "needs weights that travel",
-    ("exchange", "merge"): "changes the widths of layers|sends one layer at a time",
+    ("protocol", "fuse"): "needs clients' weights|reads predictions",
+    ("protocol", "local"): "needs weights that travel",
+    ("protocol", "screen"): "needs weights that travel",
+    ("protocol", "merge"): "changes the widths of layers|sends one layer at a time",
+    ("protocol", "upload"): "nothing to pack|whole models|packs probabilities",
+    ("protocol", "scores"): "judge clients' models|this method asks none",
+    ("upload", "merge"): "whole models of fixed widths",
+    ("scores", "fuse"): "compare predictions that clients send|this method asks none",
     ("local", "merge"): "remembers weights or features of the neurons",
 }
 REFUSED = [
@@ -232,9 +264,9 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("pair", REFUSED, ids=named)
-def test_parts_that_clash_are_refused(pair):
-    parts = {slot: {"kind": part.model_fields["kind"].default} for slot, part in pair.items()}
-    if "screen" in parts:
-        parts["screen"] = [parts["screen"]]
+def test_parts_that_clash_are_refused(pair, needed):
+    parts = {slot: settings(part, needed) for slot, part in pair.items()}
+    said = {slot: [part] if slot in LISTS else part for slot, part in parts.items()}
+    whole = {"merge": {"kind": "matched"}} if "layers" in [part["kind"] for part in parts.values()] else {}
     with pytest.raises(ConfigError, match=REASONS[tuple(pair)]):
-        tiny_config({"name": "fedavg", **parts})
+        tiny_config({"name": "fedavg", **whole, **said})

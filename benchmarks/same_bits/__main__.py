@@ -161,9 +161,10 @@ def report(differences: Sequence[Difference], commit: str) -> int:
     ran = [difference for difference in other if not difference.ending]
     counts = [f"{sum(bool(getattr(d, what)) for d in ran)} in {what}" for what in ("weights", "log", "bytes")]
     ended = sum(bool(difference.ending) for difference in other)
-    same = len(differences) - len(other)
+    new = sum(difference.is_new for difference in differences)
+    same = len(differences) - len(other) - new
     print(f"{same} of {len(differences)} cases are the same as at {commit[:12]}; {', '.join(counts)} differ, ", end="")
-    print(f"{ended} ended otherwise")
+    print(f"{ended} ended otherwise, {new} are new")
     return 1 if other else 0
 
 

@@ -15,6 +15,9 @@ from safetensors.torch import load_file
 CLOCKS = {"time", "seconds", "origin", "config_sha256"}
 """What two runs of one version differ in as well, or what names the version itself."""
 
+REFUSALS = ("ConfigError", "UnknownKeyError")
+"""How a version says that it has no such part or key."""
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -26,6 +29,8 @@ class Difference:
     bytes: tuple[str, ...] = ()
     ending: str = ""
     """How the case ended, if not with a run in both versions."""
+    is_new: bool = False
+    """Whether the older version did not know what the case asks for."""
 
     @property
     def is_one(self) -> bool:
@@ -44,6 +49,8 @@ class Difference:
 def compare(case: str, before: Path, now: Path) -> Difference:
     """Two folders of ``record.py``, the older version's first."""
     errors = [_read(folder / "error") for folder in (before, now)]
+    if errors[0].startswith(REFUSALS) and not errors[1]:
+        return Difference(case, is_new=True)
     if any(errors):
         return Difference(case, ending=_ending(*errors))
     logs = [_log(folder / "run" / "events.jsonl") for folder in (before, now)]

@@ -34,6 +34,7 @@ ELSEWHERE = {
     "DataSettings.test_path": "reading is the readers' affair, and has no bits of its own",
     "DataSettings.input_column": "the same",
     "DataSettings.client_files": "the same",
+    "DataSettings.public": "official is for examples that Python gives; shares are numbers",
     "PublicData": "the same keys as data's, except normalisation",
     "UnlabelledFiles.input_column": "the same",
     "FrozenGenerator.file": "needs a trained generator's file",
@@ -167,6 +168,15 @@ def test_a_case_that_does_not_run_is_never_the_same(tmp_path, capsys):
     assert "runs in neither version" in difference.ending
     assert report([difference], "0" * 40) == 1
     assert "unknown method 'no such thing'" in capsys.readouterr().out
+
+
+def test_what_the_older_version_refuses_is_new_and_no_difference(recorded, tmp_path, capsys):
+    (tmp_path / "older").mkdir()
+    (tmp_path / "older" / "error").write_text("ConfigError: unknown kind 'top_k'")
+    difference = compare("top-k", tmp_path / "older", recorded[1])
+    assert report([difference], "0" * 40) == 0
+    assert "1 are new" in capsys.readouterr().out
+    assert compare("top-k", recorded[1], tmp_path / "older").ending, "only the older one may refuse it"
 
 
 def test_an_older_version_is_told_in_its_own_words(tmp_path):

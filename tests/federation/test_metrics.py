@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
 
 from fedfuse.federation.events import EventLog
 from fedfuse.federation.metrics import Metrics
-from fedfuse.parts.metrics import Accuracy, MacroF1, Metric
+from fedfuse.parts.metrics import Accuracy, Auroc, CalibrationError, Loss, MacroF1, Metric
 from tests.helpers import Recorder
 
 LOGITS, LABELS, NAMES = torch.tensor([[2.0, 1.0], [0.0, 1.0]]), torch.tensor([0, 0]), ("cat", "dog")
@@ -73,3 +75,13 @@ def test_each_that_fails_is_said():
     values, said = measured(*broken)
     assert values == {"Returns": None, "other": None}
     assert [name for name, _ in said] == ["Returns", "other"]
+
+
+def test_a_model_that_says_infinity_has_no_value_where_that_matters():
+    infinite = torch.tensor([[torch.inf, 0.0], [0.0, 1.0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        values = Metrics([Accuracy(), Loss(), Auroc(), CalibrationError()], NAMES, EventLog())(infinite, LABELS)
+        two = Metrics([Auroc()], NAMES, EventLog())(infinite, torch.tensor([0, 1]))
+    assert values == {"accuracy": 0.5, "loss": None, "auroc": None, "calibration_error": None}
+    assert two == {"auroc": None}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from statistics import fmean
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import pytest
@@ -20,7 +20,10 @@ from fedfuse.models import Mlp
 from fedfuse.parts.fuse import Distiller, EnsembleDistillation
 from fedfuse.parts.local import Hooks, Objective
 from fedfuse.parts.merge import Mean, Momentum
+from fedfuse.parts.protocol import NoExchange, Predictions
+from fedfuse.parts.scores import ByLabels
 from fedfuse.parts.screen import DropWorst, Screen, Screened
+from fedfuse.parts.upload import Clip, TopK
 from fedfuse.runtime.batches import epoch_batches
 from fedfuse.runtime.optimizers import Sgd
 from tests.helpers import (
@@ -407,7 +410,7 @@ class Remembering(Objective):
 
 class _RememberingHooks(Hooks):
     def __init__(self, client):
-        self.model, self.sent = client.model, client.task.extras["sent"]
+        self.model, self.sent = client.model, client.received["sent"]
         self.visits = client.state.get("visits", torch.zeros(())) + 1
 
     def on_step_end(self):
@@ -435,7 +438,9 @@ class TestObjectiveSeam:
                 visits[client] += 1
                 total += visits[client]
             assert record.bytes_down == record.bytes_up == 3 * (4 * make_bank().layout("mlp").size + 4)
-        assert {c: int(state["visits"]) for c, state in after.clients.items()} == {c: v for c, v in visits.items() if v}
+        assert {c: int(state["local/visits"]) for c, state in after.clients.items()} == {
+            c: v for c, v in visits.items() if v
+        }
         assert int(after.server.memory["local"]["total"]) == total
         assert torch.equal(after.server.memory["local"]["newest"], after.server.weights["mlp"].flat)
 
@@ -457,9 +462,85 @@ class TestObjectiveSeam:
         assert same_weights(straight, resumed)
         for name, tensor in straight.server.memory["local"].items():
             assert torch.equal(resumed.server.memory["local"][name], tensor), name
-        assert {c: int(s["visits"]) for c, s in straight.clients.items()} == {
-            c: int(s["visits"]) for c, s in resumed.clients.items()
+        assert {c: int(s["local/visits"]) for c, s in straight.clients.items()} == {
+            c: int(s["local/visits"]) for c, s in resumed.clients.items()
         }
+
+
+class Namesake(Objective):
+    """Says a name of another part wherever an objective may say one; sees and gets back what it said, and no more."""
+
+    kind: Literal["namesake"] = "namesake"
+    name: str
+
+    def begin(self, client):
+        return _NamesakeHooks(self, client)
+
+    def broadcast(self, view, chosen):
+        assert set(view.memory) <= {self.name}
+        return {client: {self.name: torch.tensor(10.0 * view.round + client)} for client in chosen}
+
+    def update_spec(self, bank, prototype):  # noqa: ARG002
+        return {self.name: ()}
+
+    def after_round(self, view, updates, weights):  # noqa: ARG002
+        assert all(set(update.extras) == {self.name} for update in updates)
+        return {self.name: torch.stack([update.extras[self.name] for update in updates])}
+
+
+class _NamesakeHooks(Hooks):
+    def __init__(self, objective, client):
+        number, who = client.task.round, client.task.client
+        assert set(client.received) == {objective.name}
+        assert float(client.received[objective.name]) == 10 * number + who
+        assert set(client.state) == ({objective.name} if number > 1 else set())
+        assert number == 1 or float(client.state[objective.name]) == 100 * (number - 1) + who
+        self.name, self.number, self.who = objective.name, number, who
+
+    def extras(self):
+        return {self.name: torch.tensor(1000.0 * self.number + self.who)}
+
+    def state(self):
+        return {self.name: torch.tensor(100.0 * self.number + self.who)}
+
+
+class TestNamesApart:
+    """An objective may call its tensors what it likes: other parts' never meet them."""
+
+    WIRES: ClassVar = {
+        "nothing": ({"protocol": NoExchange()}, {"protocol/model"}),
+        "predictions": ({"protocol": Predictions(), "scores": ByLabels()}, {"protocol/model"}),
+        "first link": ({"upload": (TopK(share=0.3),)}, {"upload/0/error"}),
+        "second link": ({"upload": (Clip(norm=0.5), TopK(share=0.3))}, {"upload/1/error"}),
+    }
+
+    @pytest.mark.parametrize("wire", WIRES)
+    @pytest.mark.parametrize(
+        "name",
+        ["model", "protocol/model", "upload/0/error", "0/error", "error", "local/model", "predictions", "label_counts"],
+    )
+    def test_everybody_keeps_its_own_over_two_rounds(self, wire, name, tmp_path):
+        parts, kept = self.WIRES[wire]
+        federation = make_federation(recipe=make_recipe(local=Namesake(name=name), **parts), source=12)
+        plain = make_federation(recipe=make_recipe(**parts), source=12)
+        after, expected = federation.start(), plain.start()
+        for number in (1, 2):
+            after, expected = federation.advance(after), plain.advance(expected)
+            assert after.server.history[-1].refused == ()
+            assert same_weights(after, expected)
+            assert set(after.clients) == set(expected.clients) == {0, 1, 2, 3}
+            for client, state in after.clients.items():
+                assert set(state) == {*kept, f"local/{name}"}
+                assert set(expected.clients[client]) == kept
+                assert all(torch.equal(state[other], expected.clients[client][other]) for other in kept)
+                assert float(state[f"local/{name}"]) == 100 * number + client
+            assert set(after.server.memory) == {*expected.server.memory, "local"}
+            for part, memory in expected.server.memory.items():
+                assert set(after.server.memory[part]) == set(memory)
+                assert all(torch.equal(after.server.memory[part][key], tensor) for key, tensor in memory.items())
+            assert after.server.memory["local"][name].tolist() == [1000.0 * number + client for client in range(4)]
+            save_checkpoint(tmp_path, after, "id")
+            after = load_checkpoint(tmp_path, "id")
 
 
 class TestDivergence:

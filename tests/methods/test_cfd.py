@@ -26,12 +26,12 @@ def test_what_comes_down_is_the_students_quantised_answers():
     student = federation.bank.lend("mlp", first.server.weights["mlp"])
     answers = logits_on(federation.source, student).softmax(dim=1)
     for task in sent[1]:
-        arrived = task.extras["consensus"].view(INPUTS, CLASSES).float() / 255
+        arrived = task.extras["protocol/consensus"].view(INPUTS, CLASSES).float() / 255
         assert torch.allclose(arrived, answers, atol=1 / 255)
 
 
 def test_copies_have_not_seen_any_clients_examples():
-    """So they are the same everywhere in round 1, where there is nothing to digest yet."""
+    """So they are the same everywhere in round 1, where there is nothing to distil yet."""
     federation = federation_of()
     copies = [state["protocol/model"] for state in played(federation, 1).clients.values()]
     assert all(torch.equal(copy, federation.start().server.weights["mlp"].flat) for copy in copies)
@@ -53,7 +53,7 @@ def test_the_ensemble_is_the_one_that_the_student_imitates():
     assert right[0] != pytest.approx(right[1]), "or this shows nothing"
 
 
-def test_without_a_student_there_is_nothing_to_digest():
+def test_without_a_student_there_is_nothing_to_distil():
     whole = {**federation_of().recipe.model_dump(mode="json"), "fuse": {"kind": "none"}}
     with pytest.raises(ValueError, match="fuse none trains none"):
         Recipe.model_validate(whole)

@@ -10,13 +10,13 @@ from tests.helpers import make_federation, played, tiny_method
 
 def federation_of(**changes):
     method = tiny_method("cronus")
-    method["exchange"] |= changes
+    method["protocol"] |= changes
     recipe = Recipe.model_validate({key: part for key, part in method.items() if key != "name"})
     return make_federation(recipe=recipe, source=40)
 
 
 def test_both_at_every_step():
-    with_it, alone = federation_of(), federation_of(digest=None)
+    with_it, alone = federation_of(), federation_of(distillation=None)
     one, other = played(with_it, 1), played(alone, 1)
     assert torch.equal(one.clients[0]["protocol/model"], other.clients[0]["protocol/model"])  # the warm-up
     assert not torch.equal(

@@ -51,7 +51,7 @@ def test_targets_are_the_others_mean_logits_of_the_round_before(monkeypatch):
             means = []
             for other in set(range(4)) - {client}:
                 examples, heard = datasets[other].label_counts(CLASSES), answered[number - 1, other]
-                assert torch.equal(heard["logit_counts"], examples.float()), "one epoch of one round"
-                means.append(heard["logit_sums"] / examples.unsqueeze(1))
+                assert torch.equal(heard["local/logit_counts"], examples.float()), "one epoch of one round"
+                means.append(heard["local/logit_sums"] / examples.unsqueeze(1))
             expected = torch.stack(means).nanmean(dim=0)
-            torch.testing.assert_close(sent[number, client]["label_logits"], expected, equal_nan=True)
+            torch.testing.assert_close(sent[number, client]["local/label_logits"], expected, equal_nan=True)

@@ -41,9 +41,9 @@ def test_a_late_client_judges_by_the_same_features_as_the_early_ones():
     assert max(task.round for task in first_visits.values()) > 1
     first = start.server.weights["mlp"].flat
     for task in first_visits.values():
-        assert torch.equal(task.extras.get("extractor", task.weights.flat), first)
-        assert ("extractor" in task.extras) == (task.round > 1), "in round 1 it is sent them anyway"
-    assert all("extractor" not in task.extras for task in sent if task not in first_visits.values())
+        assert torch.equal(task.extras.get("scores/extractor", task.weights.flat), first)
+        assert ("scores/extractor" in task.extras) == (task.round > 1), "in round 1 it is sent them anyway"
+    assert all("scores/extractor" not in task.extras for task in sent if task not in first_visits.values())
 
 
 def test_the_target_is_the_softmax_of_weighted_logits():
@@ -68,7 +68,8 @@ def test_sorted_public_inputs_lose_no_class():
     federation = federation_of()
     labels = torch.arange(INPUTS) // (INPUTS // 5)
     source = dataclasses.replace(federation.source, labels=labels)
-    distilled = federation.recipe.protocol.public(source, federation.key, 1).labels.bincount(minlength=5)
+    scored = federation.recipe.scores.inputs(source, federation.key)
+    distilled = federation.recipe.protocol.public(scored, federation.key, 1).labels.bincount(minlength=5)
     assert distilled.sum() == INPUTS - NEGATIVES
     assert distilled.min() > 0
     assert (INPUTS // 5 - distilled).max() < NEGATIVES, "nor are they all of one class"
@@ -77,8 +78,8 @@ def test_sorted_public_inputs_lose_no_class():
 @pytest.mark.parametrize(
     ("parts", "reason"),
     [
-        ({"exchange": {"kind": "weights"}}, "testimony needs exchange scored_weights"),
-        ({"fuse": {"views": "augmented"}}, "testify about the public inputs as they are"),
+        ({"fuse": {"kind": "none"}}, "scores certainty say how much teachers count, but this method asks none"),
+        ({"fuse": {"views": "augmented"}}, "clients score the public inputs as they are"),
     ],
 )
 def test_refusals(parts, reason):
@@ -93,4 +94,4 @@ def test_a_client_that_was_screened_at_its_first_visit_is_remembered():
     federation = make_federation(recipe=recipe, source=INPUTS, validation=30)
     after = played(federation, 4)
     assert any(record.screened for record in after.server.history)
-    assert {name.split("/")[1] for name in after.server.memory["exchange"] if "testimony" in name} == set("0123")
+    assert {name.split("/")[0] for name in after.server.memory["scores"] if "certainty_scores" in name} == set("0123")

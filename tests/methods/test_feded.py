@@ -20,9 +20,9 @@ def recipe_of(name):
     return Recipe.model_validate({key: part for key, part in tiny_method(name).items() if key != "name"})
 
 
-@pytest.mark.parametrize(("name", "testimony"), [("feded-w0", 0), ("feded-w1", 4 * CLASSES), ("feded-w2", 4 * INPUTS)])
-def test_bytes_and_no_weights_up(name, testimony):
-    """4 n0 K up per client; at the first visit also the testimony up, and the initial weights down."""
+@pytest.mark.parametrize(("name", "scores"), [("feded-w0", 0), ("feded-w1", 4 * CLASSES), ("feded-w2", 4 * INPUTS)])
+def test_bytes_and_no_weights_up(name, scores):
+    """4 n0 K up per client; at the first visit also the scores up, and the initial weights down."""
     recipe = recipe_of(name)
     seen = []
 
@@ -36,7 +36,7 @@ def test_bytes_and_no_weights_up(name, testimony):
     first, second = after.server.history
     assert all(update.weights is NOTHING for update in seen)
     predictions = 4 * INPUTS * CLASSES
-    assert (first.bytes_up, second.bytes_up) == (4 * (predictions + testimony), 4 * predictions)
+    assert (first.bytes_up, second.bytes_up) == (4 * (predictions + scores), 4 * predictions)
     assert (first.bytes_down, second.bytes_down) == (4 * 4 * size, 0)
 
 
@@ -95,7 +95,7 @@ def test_a_misshapen_prediction_is_refused():
     def bend(pairs):
         for update, state in pairs:
             if update.client == 1:
-                update.extras["predictions"] = update.extras["predictions"][:-1]
+                update.extras["protocol/predictions"] = update.extras["protocol/predictions"][:-1]
             yield update, state
 
     after = played(make_federation(recipe=recipe, source=INPUTS, bend=bend), 1)
@@ -137,7 +137,7 @@ def test_the_ensemble_on_test_inputs_is_the_weighted_one(name):
 
 def tasks_of(federation):
     weights = federation.start().server.weights["mlp"]
-    return [Task(1, client, "mlp", weights, asks=("testimony", "test_outputs")) for client in range(4)]
+    return [Task(1, client, "mlp", weights, asks=("scores", "test_outputs")) for client in range(4)]
 
 
 def by_hand(name, updates, clients):
@@ -146,5 +146,5 @@ def by_hand(name, updates, clients):
     if name == "feded-w1":
         counts = torch.stack([torch.bincount(clients.datasets[u.client].labels, minlength=CLASSES) for u in updates])
         return list(counts / (counts.sum(0) + 0.001))
-    errors = torch.stack([u.test_outputs["reconstruction_errors"] for u in updates])
+    errors = torch.stack([u.test_outputs["scores/reconstruction_errors"] for u in updates])
     return [row.unsqueeze(1) for row in errors**-6 / (errors**-6).sum(0)]

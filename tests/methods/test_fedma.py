@@ -7,7 +7,7 @@ import itertools
 import pytest
 import torch
 
-from fedfuse.core.messages import Task
+from fedfuse.core.messages import Task, within
 from fedfuse.core.weights import Weights
 from fedfuse.methods import METHODS
 from fedfuse.models import Mlp
@@ -32,7 +32,7 @@ def permuted(weights, links, seed):
 
 def test_layer_by_layer_without_training_recovers_a_permuted_network_exactly():
     """The whole protocol by hand, client and server in turns, with clients that only differ in the order of neurons."""
-    bank, exchange, merge = make_bank(**DEEP), LayerByLayer(), Matched(sigma0=1e6, gamma=1e-3, sigma=0.1)
+    bank, protocol, merge = make_bank(**DEEP), LayerByLayer(), Matched(sigma0=1e6, gamma=1e-3, sigma=0.1)
     links = chain(bank.network("mlp"))
     original = make_weights(bank, "mlp", 7)
     begun = {client: permuted(original, links, client) for client in range(4)}
@@ -42,14 +42,14 @@ def test_layer_by_layer_without_training_recovers_a_permuted_network_exactly():
         extras = merge.broadcast(view, "mlp", range(4))
         updates = []
         for client in range(4):
-            task = Task(stage + 1, client, "mlp", begun[client], extras.get(client, {}))
-            own = exchange.begin(task, states.get(client, {}), bank)
+            task = Task(stage + 1, client, "mlp", begun[client], within("merge", extras.get(client, {})))
+            own = protocol.begin(task, states.get(client, {}), bank)
             inputs = torch.randn(9, FEATURES, generator=torch.Generator().manual_seed(0))
             with torch.no_grad():  # whatever was matched and reordered, the client computes what it did before
                 same = [bank.lend("mlp", w)(inputs) for w in (own, original)]
             torch.testing.assert_close(*same, rtol=1e-4, atol=1e-5)
             layer = {name: own[name] for name in (link.weight, link.bias)}
-            states[client] = {f"protocol/{name}": tensor for name, tensor in own.items()}
+            states[client] = dict(own.items())
             updates.append(make_update(_only(layer), client=client, number=stage + 1))
         merged = merge.merge(view, "mlp", updates)
         memory = merged.memory
@@ -74,7 +74,7 @@ def test_bytes_of_every_round():
     train = federation.engine.train
     federation.engine.train = lambda tasks, states: (sent.append(tasks), train(tasks, states))[1]
     history = played(federation, 3).server.history
-    widths = [len(sent[stage][0].extras[f"matched/layers.{i}.weight"]) for stage, i in ((1, 1), (2, 3))]
+    widths = [len(sent[stage][0].extras[f"merge/matched/layers.{i}.weight"]) for stage, i in ((1, 1), (2, 3))]
     layers = [5 * (FEATURES + 1), 4 * (widths[0] + 1), CLASSES * (widths[1] + 1)]
     downs = [federation.bank.layout("mlp").size, widths[0] * (FEATURES + 1) + 5, widths[1] * (widths[0] + 1) + 4]
     assert [r.bytes_up for r in history] == [16 * layers[0], 16 * layers[1], 16 * (layers[2] + CLASSES)]
@@ -151,8 +151,10 @@ def test_a_second_cycle_begins_with_networks_of_the_models_own_size():
     whole = played(federation, 3)
     played(federation, 1, whole)
     network, links = whole.server.weights["mlp"], chain(federation.bank.network("mlp"))
-    matched = {client: [task.extras["assignment"] for round in (1, 2) for task in sent[round] if task.client == client]
-               for client in {task.client for task in sent[0]}}  # fmt: skip
+    matched = {
+        client: [task.extras["merge/assignment"] for round in (1, 2) for task in sent[round] if task.client == client]
+        for client in {task.client for task in sent[0]}
+    }
     seen = set()
     for task in sent[3]:
         assert task.weights.layout == federation.bank.layout("mlp")
@@ -198,7 +200,7 @@ def test_gradients_are_given_back():
         ({"fuse": {"kind": "ensemble_distillation"}}, "needs clients' weights"),
         (
             {
-                "exchange": {"kind": "weights"},
+                "protocol": {"kind": "weights"},
                 "fuse": {"kind": "ensemble_distillation", "teachers": [{"kind": "gaussian", "form": "as_coded"}]},
             },
             "use form as_printed",

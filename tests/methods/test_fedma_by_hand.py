@@ -100,9 +100,9 @@ def cycle(network, places, present, key, rounds):
 
     def train(round_number, held):
         for client, model in locals_.items():
-            client = key.child("round", round_number, "client", client)
+            own = key.child("round", round_number, "client", client)
             x, y = examples[client].inputs.double().numpy(), examples[client].labels.numpy()
-            model.train(x, y, [b.numpy() for b in epoch_batches(len(y), BATCH, client.child("batches", 0))], held)
+            model.train(x, y, [b.numpy() for b in epoch_batches(len(y), BATCH, own.child("batches", 0))], held)
 
     train(rounds[0], held=False)
     layers = [np.column_stack([locals_[c].w1, locals_[c].b1]) for c in present]

@@ -15,7 +15,7 @@ INPUTS, NUMBER = 30, 12
 
 def federation_of():
     method = tiny_method("fedmd")
-    method["exchange"]["inputs"] = NUMBER
+    method["protocol"]["inputs"] = NUMBER
     recipe = Recipe.model_validate({key: part for key, part in method.items() if key != "name"})
     return make_federation(recipe=recipe, source=INPUTS, labelled=True)
 
@@ -27,26 +27,26 @@ def test_the_consensus_is_the_mean_of_the_logits_on_the_rounds_inputs():
     models = [Weights(s["protocol/model"], federation.bank.layout("mlp")) for s in after.clients.values()]
     with torch.no_grad():
         logits = [federation.bank.lend("mlp", w).eval()(public.inputs(public.all_indices())) for w in models]
-    torch.testing.assert_close(after.server.memory["exchange"]["consensus"], torch.stack(logits).mean(0))
+    torch.testing.assert_close(after.server.memory["protocol"]["consensus"], torch.stack(logits).mean(0))
 
 
-def test_a_second_round_digests_then_revisits():
+def test_a_second_round_distils_then_revisits():
     """One client's second visit, step by step: Adam on the mean absolute error, then SGD on its own examples."""
     federation = federation_of()
     first = played(federation, 1)
     second = played(federation, 1, first)
     client, training = 2, federation.engine.clients.training
     key = federation.key.child("round", 2, "client", client)
-    digest = federation.recipe.protocol.digest
+    distillation = federation.recipe.protocol.distillation
     public = federation.recipe.protocol.public(federation.source, federation.key, 1)
-    consensus = first.server.memory["exchange"]["consensus"]
+    consensus = first.server.memory["protocol"]["consensus"]
     model = federation.bank.lend(
         "mlp", Weights(first.clients[client]["protocol/model"], federation.bank.layout("mlp")), role="by hand"
     )
     model.train()
     adam = torch.optim.Adam(model.parameters(), lr=1e-3)
-    for epoch in range(digest.epochs):
-        for where in epoch_batches(NUMBER, digest.batch_size, key.child("digest", "batches", epoch)):
+    for epoch in range(distillation.epochs):
+        for where in epoch_batches(NUMBER, distillation.batch_size, key.child("digest", "batches", epoch)):
             adam.zero_grad()
             (model(public.inputs(where)) - consensus[where]).abs().mean().backward()
             adam.step()

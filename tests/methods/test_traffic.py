@@ -6,6 +6,7 @@ P parameters, B floating buffers, K classes, N public inputs; numbers are per cl
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -76,6 +77,7 @@ def test_bytes(name):
     bank = make_bank(net=TinyNorm(width=WIDTH))
     parties = 1 if recipe.pooled else CLIENTS
     federation = make_federation(bank=bank, recipe=recipe, source=N, validation=10, clients=parties, labelled=True)
+    federation = replace(federation, has_wire=not recipe.pooled)
     assert bank.layout("net").parameter_count == P
     history = played(federation, 3).server.history
     assert [r.refused for r in history] == [()] * 3

@@ -197,6 +197,8 @@ class TestAccuracy:
         )
         with pytest.raises(DataError, match=r"batch_norm: batch\), so it must be asked about two inputs at least"):
             model.predict(images[0])
+        without = digits(tmp_path / "mlp", federation=federation).model()
+        assert without.predict(images[0]).shape == (1,), "a network without BatchNorm does not care"
 
 
 class TestAnswers:

@@ -137,12 +137,13 @@ def _server(config: ExperimentConfig) -> Quantities:
     found: Quantities = {"screen": screen or None}
     if merge["kind"] == "momentum":
         found["server momentum"] = f"{merge['beta']:g} {merge['form']} from round {merge['warm_up'] + 1}"
-    weighting = getattr(recipe.protocol, "weighting", None)
-    if weighting is not None:
-        found["teachers weighed by"] = weighting.model_dump()
+    if recipe.protocol.carries == "predictions":
+        found["teachers weighed by"] = recipe.scores.model_dump()
     if fuse["kind"] != "none":
         found["source"] = _source(config) if recipe.needs_source else None
-        found["fusion"] = _fusion(fuse)
+        found["fusion"] = _fusion(
+            {**fuse, **({"weighting": recipe.scores.kind} if recipe.fuse.reads == "weights" else {})}
+        )
     return found
 
 

@@ -11,12 +11,11 @@ from fedfuse.core.messages import Task
 from fedfuse.core.randomness import Key
 from fedfuse.federation.client import Clients
 from fedfuse.parts.binary import binary_parameters
-from fedfuse.parts.local import Hooks, Plain
+from fedfuse.parts.local import Hooks
 from fedfuse.parts.local.loop import train
-from fedfuse.parts.protocol import FullWeights
 from fedfuse.runtime.optimizers import Adam, AdamW, Sgd
 from fedfuse.runtime.training import TrainingSettings
-from tests.helpers import AS_IT_IS, TinyNorm, make_bank, make_client, make_examples, make_weights
+from tests.helpers import AS_IT_IS, TinyNorm, make_bank, make_client, make_examples, make_recipe, make_weights
 
 
 def test_rate_steps_down_once_the_share_of_rounds_has_passed():
@@ -48,7 +47,7 @@ def test_a_straggler_is_one_in_all_rounds_or_draws_again(drawn, differ):
     """FedBE assigns each client its number of epochs; a new draw in every round is the former behaviour."""
     training = TrainingSettings(epochs=9, fewest_epochs=1, batch_size=4, epochs_drawn=drawn)
     bank, datasets = make_bank(), {client: make_examples(8, seed=client) for client in range(6)}
-    clients = Clients(datasets, AS_IT_IS, bank, Plain(), FullWeights(), None, None, training, 10, Key(5))
+    clients = Clients(datasets, AS_IT_IS, bank, make_recipe(), None, None, training, 10, Key(5))
     weights = make_weights(bank, "mlp", 1)
     steps = [[clients.work(Task(n, c, "mlp", weights), {})[0].metrics["steps"] for n in (1, 2, 3)] for c in range(6)]
     assert all(count % 2 == 0 for row in steps for count in row), "whole epochs of two batches"

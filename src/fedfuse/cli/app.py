@@ -19,8 +19,8 @@ from rich.console import Console
 import fedfuse
 from fedfuse.cli import flower, generator
 from fedfuse.cli.console import console, errors, print_facts, print_sheet
-from fedfuse.cli.export import export
 from fedfuse.cli.entry_points import OpenGroup
+from fedfuse.cli.export import export
 from fedfuse.cli.words import go_on_with, seeds_of, words_of
 from fedfuse.core.errors import ConfigError, FedfuseError, OlderKeyWarning, unknown
 

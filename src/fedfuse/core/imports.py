@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module, invalidate_caches
 from pathlib import Path
@@ -44,15 +44,22 @@ def import_object(address: str, what: str, kind: str = "name") -> Any:
             f"{what}: {module_name} cannot be imported from the working folder or the installed packages: "
             f"{first_line(error)}"
         ) from error
-    if not hasattr(module, attribute) and module_name == "__main__":
-        raise ConfigError(
-            f"{what}: {attribute} was written in a script or notebook, where only its own process finds it; move it "
-            "into a file and import it"
-        )
     if not hasattr(module, attribute):
+        check_findable_elsewhere([address])
         there = [key for key, value in vars(module).items() if getattr(value, "__module__", None) == module_name]
         raise ConfigError(f"{what}: {unknown(kind, attribute, there)}")
     return getattr(module, attribute)
+
+
+def check_findable_elsewhere(addresses: Iterable[str]) -> None:
+    """Refuse what another process than its own does not find."""
+    for address in addresses:
+        module, _, name = address.partition(":")
+        if module == "__main__":
+            raise ConfigError(
+                f"{name} was written in a script or notebook, where only its own process finds it; move it into a "
+                "file and import it from there"
+            )
 
 
 @contextmanager

@@ -146,7 +146,7 @@ class DataSettings(Settings):
         for key in ("input_column", "label_column", "client_column"):
             if getattr(self, key) in self.ignore_columns:
                 raise ValueError(f"data.{key} and data.ignore_columns both name '{getattr(self, key)}'; keep one")
-        for key in self._irrelevant():
+        for key in irrelevant(self.name):
             if getattr(self, key):
                 raise ValueError(f"data.{key} has no meaning for data.name = {self.name}; remove it")
         return self
@@ -165,19 +165,21 @@ class DataSettings(Settings):
             else card.validation_size is not None
         )
 
-    def _irrelevant(self) -> tuple[str, ...]:
-        generator = ("examples", "classes", "spread")
-        columns = ("input_column", "label_column", "client_column", "ignore_columns")
-        if self.name in GENERATED:
-            return ("path", "test_path", *columns, "client_files", "resize", "channels", "augment")
-        if self.name in INSTALLED:
-            return ("path", "test_path", *columns, "client_files", *generator)
-        if self.name in CATALOGUE:
-            return ("test_path", *columns, "client_files", *generator)
-        if self.name.startswith(HUB_PREFIX):
-            return ("path", "test_path", "client_files", *generator)
-        if self.name == "tables":
-            return ("test_path", "client_files", *generator)
-        if self.name in ("python", "arrays"):
-            return ("test_path", *columns, "client_files", *generator)
-        return generator if self.name in ("parquet", "csv") else (*columns, *generator)
+
+def irrelevant(name: str) -> tuple[str, ...]:
+    """Keys that have no meaning for a dataset of this name."""
+    generator = ("examples", "classes", "spread")
+    columns = ("input_column", "label_column", "client_column", "ignore_columns")
+    if name in GENERATED:
+        return ("path", "test_path", *columns, "client_files", "resize", "channels", "augment")
+    if name in INSTALLED:
+        return ("path", "test_path", *columns, "client_files", *generator)
+    if name in CATALOGUE:
+        return ("test_path", *columns, "client_files", *generator)
+    if name.startswith(HUB_PREFIX):
+        return ("path", "test_path", "client_files", *generator)
+    if name == "tables":
+        return ("test_path", "client_files", *generator)
+    if name in ("python", "arrays"):
+        return ("test_path", *columns, "client_files", *generator)
+    return generator if name in ("parquet", "csv") else (*columns, *generator)

@@ -47,8 +47,8 @@ def run(
 
 def compare(
     experiments: Given | Sequence[Given],
-    methods: Sequence[MethodGiven] = (),
-    seeds: Sequence[int] = (),
+    methods: MethodGiven | Sequence[MethodGiven] = (),
+    seeds: int | Sequence[int] = (),
     *,
     assignments: Sequence[str] = (),
     jobs: int = 1,
@@ -66,7 +66,8 @@ def compare(
     'fedprox'
     """
     given = [experiments] if isinstance(experiments, str | Path | Mapping | Experiment) else experiments
-    study = plan(given, methods, seeds, assignments, out, sections)
+    chosen = [methods] if isinstance(methods, str | Mapping | Method) else methods
+    study = plan(given, chosen, [seeds] if isinstance(seeds, int) else seeds, assignments, out, sections)
     listener = _told(progress)
     for remark in study.remarks:
         listener({"event": "study_remark", "remark": remark})
@@ -74,15 +75,18 @@ def compare(
 
 
 def run_all(
-    experiments: Mapping[Path, Experiment], *, jobs: int = 1, progress: bool | Listener = False
+    experiments: Mapping[str, Experiment] | Mapping[Path, Experiment],
+    *,
+    jobs: int = 1,
+    progress: bool | Listener = False,
 ) -> dict[Path, RunResult]:
     """Run experiments, each into the folder that it stands under. Runs that are there are kept, unfinished ones go on.
 
-    >>> digits = {Path(f"runs/{seed}"): Experiment.load("digits", seed=seed) for seed in (0, 1)}
-    >>> len(fedfuse.run_all(digits))
-    2
+    >>> short = Experiment.load("digits", method="fedavg", federation={"rounds": 1})
+    >>> [result.is_finished for result in fedfuse.run_all({"runs/short": short}).values()]
+    [True]
     """
-    cells = [Cell(experiment, RunFolder(folder)) for folder, experiment in experiments.items()]
+    cells = [Cell(experiment, RunFolder(Path(folder))) for folder, experiment in experiments.items()]
     return {cell.folder.path: result for cell, result in finished_runs(cells, jobs, _told(progress))}
 
 

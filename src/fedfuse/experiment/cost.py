@@ -61,13 +61,16 @@ class Work:
         return self.operations / speed.operations_per_second + self.steps * speed.seconds_per_step
 
 
-def expected_seconds(experiments: Sequence[Experiment], speed: Path) -> float | None:
+def expected_seconds(experiments: Sequence[Experiment], speed: str | Path) -> float | None:
     """How long runs would take one after another, those with the same content counted once.
 
     None if a network is not known without fetching it. ``speed`` is the file that keeps the benchmark of this machine.
+
+    >>> fedfuse.expected_seconds([Experiment.load("digits")], "runs/speed.json") > 0
+    True
     """
     configs = [experiment.config for experiment in experiments]
-    return total(configs).seconds(speed_here(speed)) if all(map(is_countable, configs)) else None
+    return total(configs).seconds(speed_here(Path(speed))) if all(map(is_countable, configs)) else None
 
 
 def speed_here(path: Path) -> Speed:

@@ -36,7 +36,7 @@ class LastRound:
 
     built: Built
     updates: list[Update]
-    """Of the last round's clients, in client order."""
+    """Of the last round's clients that run it, in client order."""
     after: Snapshot
 
     @property
@@ -130,8 +130,9 @@ class RecordingEngine(Engine):
 def replay(folder: str | Path) -> LastRound:
     """Play the last round of the run in a folder from the checkpoint before it, which gives the same bits again.
 
-    >>> fedfuse.replay("runs/digits-fedavg-seed0").updates[0].examples
-    61
+    >>> last = fedfuse.replay("runs/digits-fedavg-seed0")
+    >>> last.average.equals(last.final)
+    True
     """
     run, config = RunFolder(Path(folder)), Experiment.load(folder).config
     built = build(config, EventLog())
@@ -144,4 +145,5 @@ def replay(folder: str | Path) -> LastRound:
             snapshot = federation.advance(snapshot)
     finally:
         witness.close()
-    return LastRound(built, sorted(witness.updates, key=lambda update: update.client), snapshot)
+    updates = sorted(witness.updates, key=lambda update: update.client)
+    return LastRound(built, [update for update in updates if update.prototype == updates[0].prototype], snapshot)

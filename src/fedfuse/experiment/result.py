@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from fedfuse.core.errors import ConfigError, unknown
+from fedfuse.core.errors import ConfigError, RunFolderError, unknown
 from fedfuse.data import PartitionReport
 from fedfuse.experiment.assembly import cautions
 from fedfuse.experiment.frames import frame_of
@@ -54,6 +54,8 @@ class RunResult:
         name = prototype or next(iter(prototypes))
         if name not in prototypes:
             raise ConfigError(unknown("model", name, prototypes))
+        if not self.is_finished:
+            raise RunFolderError(f"the run in {self.folder.path} has no final model yet; resume it")
         return load_model(self.folder.final_weights(name), trust_own_code=True)  # this run has called it already
 
     def client_model(self, client: int) -> Classifier:

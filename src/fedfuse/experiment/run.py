@@ -34,7 +34,7 @@ class Experiment:
     """A validated experiment.
 
     >>> Experiment.load("digits", method="fedavg", seed=1)
-    Experiment(digits: fedavg on digits, models mlp, 20 rounds, seed 1, identity 0c3e2b3a)
+    Experiment(digits: fedavg on digits, models mlp, 15 rounds, seed 1, identity ...)
     """
 
     def __init__(self, config: ExperimentConfig | Mapping[str, Any] | None = None, **values: Any) -> None:

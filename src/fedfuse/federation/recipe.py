@@ -82,7 +82,7 @@ class Recipe(Settings):
         for link in self.upload:
             if self.protocol.carries == "nothing":
                 raise ValueError(f"upload {link.kind} has nothing to pack: protocol {self.protocol.kind} sends nothing")
-            if link.needs_whole_model and (self.protocol.carries == "layer" or self.merge.changes_widths):
+            if link.needs_whole_model and (self.protocol.carries != "weights" or self.merge.changes_widths):
                 raise ValueError(
                     f"upload {link.kind} works on whole models of fixed widths, which protocol {self.protocol.kind} "
                     f"with merge {self.merge.kind} does not send"

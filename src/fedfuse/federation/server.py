@@ -12,24 +12,23 @@ from statistics import fmean
 import torch
 from torch import Tensor
 
-from fedfuse.core.messages import TEST_OUTPUTS, Task, Tensors, Update, of_part, within
+from fedfuse.core.messages import Task, Tensors, Update, within
 from fedfuse.core.plain_json import finite
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import NOTHING, Weights
 from fedfuse.federation.client_scores import NONE, by_prototype, updated
 from fedfuse.federation.engine import Engine
 from fedfuse.federation.events import EventLog
-from fedfuse.federation.inspection import ExpectedUpdate, reason_to_refuse
+from fedfuse.federation.inbox import Inbox
 from fedfuse.federation.measures import RoundEvaluation
 from fedfuse.federation.predictions import combined
-from fedfuse.federation.recipe import LOCAL, PROTOCOL, SCORES, UPLOAD, Recipe
+from fedfuse.federation.recipe import LOCAL, PROTOCOL, SCORES, Recipe
 from fedfuse.federation.sampling import clients_per_round, prototype_of, sample
 from fedfuse.federation.settings import EvaluationSettings, FederationSettings
 from fedfuse.federation.state import ClientStates, RoundRecord, ServerState, Snapshot
 from fedfuse.parts.context import CombinedPredictions, ServerView
 from fedfuse.parts.fuse import Fused
 from fedfuse.parts.merge import settle
-from fedfuse.parts.protocol.base import PREDICTIONS, WEIGHTS, Expected
 from fedfuse.parts.screen import Screened
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.evaluate import Evaluator, Score
@@ -155,6 +154,12 @@ class _Round:
         source = view.source and self.recipe.scores.inputs(view.source, view.common)
         return replace(view, source=source)
 
+    @cached_property
+    def inbox(self) -> Inbox:
+        """Where updates arrive."""
+        federation = self.federation
+        return Inbox(self.recipe, federation.bank, len(federation.test), self.protocol_view, self.view(SCORES))
+
     def remember(self, part: str, memory: Tensors) -> None:
         self.memory.pop(part, None)
         if memory:
@@ -221,7 +226,7 @@ class _Round:
         log.tick("clients", 0, len(tasks))
         for update, state in self.federation.engine.train(tasks, self.before.clients):
             task = open_tasks.pop(update.client, None)
-            opened = self.opened(update, task) if task else "answers a task that is not open"
+            opened = self.inbox.opened(update, task) if task else "answers a task that is not open"
             size = update.nbytes if self.federation.has_wire else 0
             self.bytes_up += size  # whatever becomes of it, it has travelled
             if isinstance(opened, str):
@@ -236,41 +241,6 @@ class _Round:
             log.tick("clients", len(tasks) - len(open_tasks), len(tasks))
         kept = {client: state for client, state in states.items() if state}
         return [accepted[client] for client in sorted(accepted)], kept
-
-    def opened(self, update: Update, task: Task) -> Update | str:
-        """The update with all that it stands for, or why it is refused."""
-        protocol, bank = self.recipe.protocol.expects(self.protocol_view, task), self.federation.bank
-        reason = reason_to_refuse(update, task, self.expected(protocol, task))
-        if reason:
-            return reason
-        if self.recipe.upload:
-            try:
-                came = self.recipe.chain.unpack(of_part(UPLOAD, update.extras), protocol.payload, task, bank)
-            except ValueError as error:
-                return str(error)
-            update = with_payload(update, protocol, came)
-        return self.recipe.asking.recalled(self.view(SCORES), update)
-
-    def expected(self, protocol: Expected, task: Task) -> ExpectedUpdate:
-        """What the update must bring, as it travels."""
-        bank, test, carries = self.federation.bank, self.federation.test, self.recipe.protocol.carries
-        extras = {
-            **within(PROTOCOL, protocol.extras),
-            **within(SCORES, self.recipe.asking.expects(self.view(SCORES), task)),
-            **within(LOCAL, self.recipe.local.update_spec(bank, task.prototype)),
-        }
-        layout = protocol.layout
-        if self.recipe.upload:
-            packed = self.recipe.chain.specs(protocol.payload, task.prototype, bank)[-1]
-            layout, extras = NOTHING.layout, {**extras, **within(UPLOAD, packed)}
-        elif protocol.predictions is not None:
-            extras |= within(PROTOCOL, {PREDICTIONS: protocol.predictions})
-        tested: dict[str, tuple[int, ...]] = {}
-        if TEST_OUTPUTS in task.asks:
-            tested = {PREDICTIONS: (len(test), bank.classes)}
-            if carries == "predictions":
-                tested |= within(SCORES, self.recipe.scores.spec(len(test), bank.classes))
-        return ExpectedUpdate(layout, extras, tested)
 
     def screen(self, updates: Sequence[Update]) -> Screened:
         screened = Screened(updates, updates)
@@ -354,14 +324,6 @@ class _Round:
             },
             seconds=round(time.perf_counter() - self.started, 3),
         )
-
-
-def with_payload(update: Update, expected: Expected, came: Tensors) -> Update:
-    """The update with what was unpacked in its place."""
-    extras = {name: tensor for name, tensor in update.extras.items() if not name.startswith(f"{UPLOAD}/")}
-    if WEIGHTS in came:
-        return replace(update, weights=Weights(came[WEIGHTS], expected.layout), extras=extras)
-    return replace(update, extras={**extras, **within(PROTOCOL, came)})
 
 
 @dataclass(frozen=True)

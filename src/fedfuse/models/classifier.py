@@ -51,7 +51,7 @@ class Classifier(nn.Module, ABC):
         """What reads raw inputs for this network, or a DataError if its file does not say."""
         if self.predictor is None:
             raise DataError(
-                "this model's file has no normalisation, class names or tokenizer, as files of earlier versions; run "
+                "this model's file has no normalisation, class names or tokenizer, like those of earlier versions; run "
                 "the experiment again, or prepare the inputs yourself and call model(tensor)"
             )
         return self.predictor

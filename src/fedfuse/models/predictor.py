@@ -38,7 +38,7 @@ class Predictor:
 
     def logits(self, network: nn.Module, inputs: Tensor) -> Tensor:
         """What the network itself says of inputs that were read already."""
-        if self.interface.batch_statistics is None:
+        if not self.goes_by_batch(network):
             return self._ask(network, inputs, torch.arange(len(inputs)).split(BATCH))
         if len(inputs) < 2:
             raise DataError(
@@ -46,6 +46,10 @@ class Predictor:
                 "inputs at least, and better about hundreds"
             )
         return self._ask(_without_statistics(network), inputs, self._mixed_batches(inputs))
+
+    def goes_by_batch(self, network: nn.Module) -> bool:
+        """Whether an answer depends on the inputs beside it."""
+        return self.interface.batch_statistics is not None and bool(_batch_norms(network))
 
     def in_words(self) -> str:
         return self.interface.in_words(self.input_shape)
@@ -68,10 +72,13 @@ class Predictor:
 def _without_statistics(network: nn.Module) -> nn.Module:
     """A copy whose BatchNorm layers have nothing but the batch to normalise by."""
     network = copy.deepcopy(network)
-    for layer in network.modules():
-        if isinstance(layer, nn.modules.batchnorm._BatchNorm):
-            layer.running_mean = layer.running_var = None
+    for layer in _batch_norms(network):
+        layer.running_mean = layer.running_var = None
     return network
+
+
+def _batch_norms(network: nn.Module) -> list[nn.modules.batchnorm._BatchNorm]:
+    return [layer for layer in network.modules() if isinstance(layer, nn.modules.batchnorm._BatchNorm)]
 
 
 @contextmanager

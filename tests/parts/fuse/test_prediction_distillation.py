@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
 
+from fedfuse.core.messages import within
 from fedfuse.core.randomness import Key
+from fedfuse.federation.predictions import combined
 from fedfuse.parts.fuse import Distiller, PredictionDistillation
 from fedfuse.parts.fuse.batches import steps_of
 from fedfuse.parts.protocol import Predictions
@@ -22,11 +26,12 @@ BANK = make_bank()
 
 def answers_of(seed):
     random = torch.Generator().manual_seed(seed)
-    return {
-        PREDICTIONS: torch.randn(INPUTS, 3, generator=random).softmax(dim=1),
+    said = {PREDICTIONS: torch.randn(INPUTS, 3, generator=random).softmax(dim=1)}
+    scores = {
         "reconstruction_errors": torch.rand(INPUTS, generator=random) + 0.1,
         "label_counts": torch.randint(1, 9, (3,), generator=random).float(),
     }
+    return {**within("protocol", said), **within("scores", scores)}
 
 
 UPDATES = [
@@ -43,12 +48,12 @@ def weighted(weighting, drawn, where):
         total = sum(UPDATES[k].examples for k in drawn)
         shares = [torch.full((len(where), 1), UPDATES[k].examples / total) for k in drawn]
     elif weighting == "labels":
-        total = sum(row["label_counts"] for row in rows) + 0.001
-        shares = [(row["label_counts"] / total).expand(len(where), 3) for row in rows]
+        total = sum(row["scores/label_counts"] for row in rows) + 0.001
+        shares = [(row["scores/label_counts"] / total).expand(len(where), 3) for row in rows]
     else:
-        powers = [row["reconstruction_errors"][where].double() ** -6 for row in rows]
+        powers = [row["scores/reconstruction_errors"][where].double() ** -6 for row in rows]
         shares = [(power / sum(powers)).unsqueeze(1) for power in powers]
-    return sum(share * row[PREDICTIONS][where] for share, row in zip(shares, rows, strict=True)).float()
+    return sum(share * row["protocol/predictions"][where] for share, row in zip(shares, rows, strict=True)).float()
 
 
 KINDS = {
@@ -56,14 +61,19 @@ KINDS = {
 }  # fmt: skip
 
 
+def heard(weighting):
+    """The updates as they would come: with the scores that this kind asks for, and no others."""
+    names = {"protocol/predictions", *within("scores", KINDS[weighting].spec(INPUTS, 3))}
+    return [replace(update, extras={n: t for n, t in update.extras.items() if n in names}) for update in UPDATES]
+
+
 def batches(weighting, share, key=1):
-    exchange, source = Predictions(weighting=KINDS[weighting]), make_source(INPUTS)
-    view = make_view(BANK, source=source, key=Key(key))
-    combine = lambda updates, rows: exchange.combine(view, updates, rows)  # noqa: E731
-    view = make_view(BANK, source=source, key=Key(key), answers=exchange.combine(view, UPDATES), combine=combine)
+    recipe, source = make_recipe(protocol=Predictions(), scores=KINDS[weighting]), make_source(INPUTS)
+    combine, updates = partial(combined, recipe, None), heard(weighting)
+    view = make_view(BANK, source=source, key=Key(key), predictions=combine(updates), combine=combine)
     fuse = PredictionDistillation(distiller=DISTILLER, teachers_per_step=share)
     plan = steps_of(source, 9, 7, Key(key))
-    return list(zip(plan, fuse._batches(view, source, UPDATES), strict=True))
+    return list(zip(plan, fuse._batches(view, source, updates), strict=True))
 
 
 @pytest.mark.parametrize("weighting", list(KINDS))
@@ -94,11 +104,11 @@ def test_who_is_heard_depends_on_the_key_alone():
 
 @pytest.mark.parametrize("inputs", [None, 12])
 def test_it_works_in_a_federation_also_with_inputs_drawn_for_each_round(inputs):
-    exchange = Predictions(weighting=ByReconstruction(epochs=1), inputs=inputs)
+    parts = {"protocol": Predictions(inputs=inputs), "scores": ByReconstruction(epochs=1)}
 
     def after(share):
         fuse = PredictionDistillation(distiller=DISTILLER, teachers_per_step=share)
-        federation = make_federation(recipe=make_recipe(protocol=exchange, fuse=fuse), source=INPUTS)
+        federation = make_federation(recipe=make_recipe(**parts, fuse=fuse), source=INPUTS)
         return played(federation, 2).server.weights["mlp"]
 
     assert after(0.5).equals(after(0.5))

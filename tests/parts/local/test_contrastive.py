@@ -15,7 +15,6 @@ from fedfuse.models import Mlp
 from fedfuse.parts.local import Batch, Hooks, Plain
 from fedfuse.parts.local.contrastive import Contrastive
 from fedfuse.parts.local.loop import train
-from fedfuse.parts.protocol import FullWeights
 from fedfuse.runtime.batches import epoch_batches
 from fedfuse.runtime.optimizers import Sgd
 from fedfuse.runtime.training import TrainingSettings
@@ -186,36 +185,36 @@ class TestPreviousModel:
     def test_it_is_what_the_client_sent(self):
         bank = make_bank(net=TinyNorm())
         datasets = {client: make_examples(9 + client, seed=client) for client in range(2)}
-        clients = Clients(datasets, AS_IT_IS, bank, Contrastive(), FullWeights(), None, None, TRAINING, 10, KEY)
+        clients = Clients(datasets, AS_IT_IS, bank, make_recipe(local=Contrastive()), None, None, TRAINING, 10, KEY)
         task = Task(1, 0, "net", make_weights(bank, "net", 1))
         update, state = clients.work(task, {})
-        assert set(state) == {"previous"}
-        assert torch.equal(state["previous"], update.weights.flat.unsqueeze(0))
-        kept = state["previous"].clone()
+        assert set(state) == {"local/previous"}
+        assert torch.equal(state["local/previous"], update.weights.flat.unsqueeze(0))
+        kept = state["local/previous"].clone()
         clients.work(Task(2, 1, "net", make_weights(bank, "net", 4)), {})
         later, after = clients.work(Task(2, 0, "net", make_weights(bank, "net", 4)), state)
-        assert torch.equal(state["previous"], kept), "the old state is a value, not a place"
-        assert torch.equal(after["previous"], later.weights.flat.unsqueeze(0))
+        assert torch.equal(state["local/previous"], kept), "the old state is a value, not a place"
+        assert torch.equal(after["local/previous"], later.weights.flat.unsqueeze(0))
 
     @pytest.mark.parametrize("number", [1, 2, 3])
     def test_the_latest_visits_are_kept_newest_first(self, number):
         bank = make_bank(net=TinyNorm())
         objective, datasets = Contrastive(previous=number), {0: make_examples(9)}
-        clients = Clients(datasets, AS_IT_IS, bank, objective, FullWeights(), None, None, TRAINING, 10, KEY)
+        clients = Clients(datasets, AS_IT_IS, bank, make_recipe(local=objective), None, None, TRAINING, 10, KEY)
         state, sent = {}, []
-        for client in range(1, 5):
-            update, state = clients.work(Task(client, 0, "net", make_weights(bank, "net", client)), state)
+        for visit in range(1, 5):
+            update, state = clients.work(Task(visit, 0, "net", make_weights(bank, "net", visit)), state)
             sent.insert(0, update.weights.flat)
-            assert torch.equal(state["previous"], torch.stack(sent[:number]))
+            assert torch.equal(state["local/previous"], torch.stack(sent[:number]))
 
     def test_more_of_them_make_another_model_once_there_are_more(self):
         ends = {}
         for number in (1, 2):
             federation = make_federation(recipe=make_recipe(local=Contrastive(previous=number)), clients_per_round=4)
             snapshot = federation.start()
-            for client in (1, 2, 3):
+            for visit in (1, 2, 3):
                 snapshot = federation.advance(snapshot)
-                ends[number, client] = snapshot.server.weights["mlp"]
+                ends[number, visit] = snapshot.server.weights["mlp"]
         assert ends[1, 2].equals(ends[2, 2])
         assert not ends[1, 3].equals(ends[2, 3])
 
@@ -223,7 +222,7 @@ class TestPreviousModel:
         """A client's second visit is the same whether or not another client came in between."""
         bank = make_bank(net=TinyNorm())
         datasets = {client: make_examples(9 + client, seed=client) for client in range(2)}
-        clients = Clients(datasets, AS_IT_IS, bank, Contrastive(), FullWeights(), None, None, TRAINING, 10, KEY)
+        clients = Clients(datasets, AS_IT_IS, bank, make_recipe(local=Contrastive()), None, None, TRAINING, 10, KEY)
         first, second = (Task(n, 0, "net", make_weights(bank, "net", n)) for n in (1, 2))
         _, state = clients.work(first, {})
         alone, _ = clients.work(second, state)
@@ -243,8 +242,8 @@ class TestPreviousModel:
             seen |= now
             assert set(snapshot.clients) == seen
             for client in set(before) - now:
-                assert torch.equal(snapshot.clients[client]["previous"], before[client]["previous"])
-        flats = [state["previous"] for state in snapshot.clients.values()]
+                assert torch.equal(snapshot.clients[client]["local/previous"], before[client]["local/previous"])
+        flats = [state["local/previous"] for state in snapshot.clients.values()]
         assert len({tuple(flat.flatten().tolist()) for flat in flats}) == len(seen)
 
 

@@ -88,7 +88,7 @@ def penalty_by_hand(client, labels, logits, alpha, beta):
     """The formula, with the draws in the order of their address: y~, its noise, the noise for y."""
     random = KEY.child("generator").torch()
     generator, classifier = random_generator(), client.model.classifier
-    known = [k for k in range(CLASSES) if client.task.extras["known_labels"][k]]
+    known = [k for k in range(CLASSES) if client.received["known_labels"][k]]
     total = torch.zeros(())
     if alpha:
         drawn = [known[i] for i in torch.randint(len(known), (len(labels),), generator=random)]

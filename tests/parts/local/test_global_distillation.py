@@ -165,11 +165,11 @@ def assert_taught_by(task, models):
     if not models:
         assert not task.extras
     elif len(models) == 1:
-        assert len(task.extras["teacher"]) == 0, "the received weights teach, and do not travel twice"
+        assert len(task.extras["local/teacher"]) == 0, "the received weights teach, and do not travel twice"
         assert torch.equal(task.weights.flat, models[0])
     else:
         expected = torch.stack(models).double().mean(dim=0).float()
-        assert torch.allclose(task.extras["teacher"], expected, rtol=1e-6, atol=1e-7)
+        assert torch.allclose(task.extras["local/teacher"], expected, rtol=1e-6, atol=1e-7)
 
 
 class TestRounds:

@@ -18,7 +18,6 @@ from fedfuse.models import Mlp
 from fedfuse.parts.local import Batch, Hooks, Plain
 from fedfuse.parts.local.label_logits import LabelLogits
 from fedfuse.parts.local.loop import train
-from fedfuse.parts.protocol import FullWeights
 from fedfuse.runtime.batches import epoch_batches
 from fedfuse.runtime.optimizers import Sgd
 from fedfuse.runtime.training import TrainingSettings
@@ -74,8 +73,8 @@ def by_hand(client, coefficient, temperature):
             labels, logits = client.examples.labels[where], model(client.examples.inputs[where])
             seen += zip(labels.tolist(), logits.detach(), strict=True)
             loss = F.cross_entropy(logits, labels)
-            if "label_logits" in client.task.extras:
-                loss = loss + coefficient * formula(logits, labels, client.task.extras["label_logits"], temperature)
+            if "label_logits" in client.received:
+                loss = loss + coefficient * formula(logits, labels, client.received["label_logits"], temperature)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -200,13 +199,13 @@ class TestSums:
     def test_clients_do_not_leak(self):
         bank = make_bank(net=TinyNorm())
         datasets = {client: make_examples(9 + client, seed=client) for client in range(2)}
-        clients = Clients(datasets, AS_IT_IS, bank, LabelLogits(), FullWeights(), None, None, TRAINING, 10, KEY)
+        clients = Clients(datasets, AS_IT_IS, bank, make_recipe(local=LabelLogits()), None, None, TRAINING, 10, KEY)
         task = Task(1, 0, "net", make_weights(bank, "net", 1))
         alone, _ = clients.work(task, {})
         clients.work(Task(1, 1, "net", make_weights(bank, "net", 1)), {})
         again, _ = clients.work(task, {})
         assert all(torch.equal(alone.extras[name], again.extras[name]) for name in alone.extras)
-        assert alone.extras["logit_counts"].sum() == 9 * TRAINING.epochs + CLASSES
+        assert alone.extras["local/logit_counts"].sum() == 9 * TRAINING.epochs + CLASSES
 
 
 BANK = make_bank()

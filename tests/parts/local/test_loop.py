@@ -157,10 +157,9 @@ def test_texts_are_batched_by_length_if_wanted(by_length, monkeypatch):
     tokens = torch.randint(1, 20, (12, 6), generator=Key(0).torch(), dtype=torch.int32)
     examples = Examples(tokens, torch.zeros(12, dtype=torch.long))
     training = TrainingSettings(batch_size=4, by_length=by_length)
-    client = make_client(
-        Task(1, 0, "text", weights), bank.lend("text", weights), examples, training, 0.1, {}, bank, KEY
-    )
-    train(client, Hooks(), Transform(Normalisation((), ()), (6,)), CPU)
+    task, transform = Task(1, 0, "text", weights), Transform(Normalisation((), ()), (6,))
+    model = bank.lend("text", weights)
+    train(make_client(task, model, examples, training, 0.1, {}, bank, KEY, transform=transform), Hooks())
     assert [given is not None for given in seen] == [by_length]
 
 

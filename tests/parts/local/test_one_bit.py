@@ -11,20 +11,18 @@ from fedfuse.core.weights import Weights
 from fedfuse.federation.client import Clients
 from fedfuse.parts.binary import norm_parameters, quantise
 from fedfuse.parts.local import OneBit
-from fedfuse.parts.protocol import FullWeights
 from fedfuse.runtime.batches import epoch_batches
 from fedfuse.runtime.optimizers import Sgd
 from fedfuse.runtime.training import TrainingSettings
-from tests.helpers import AS_IT_IS, TinyNorm, make_bank, make_client, make_examples, make_weights
+from tests.helpers import AS_IT_IS, TinyNorm, make_bank, make_client, make_examples, make_recipe, make_weights
 
 TRAINING = TrainingSettings(epochs=2, batch_size=5, optimizer=Sgd(learning_rate=0.2))
 
 
 def make_clients():
     datasets = {client: make_examples(14, seed=client) for client in range(2)}
-    return Clients(
-        datasets, AS_IT_IS, make_bank(norm=TinyNorm()), OneBit(), FullWeights(), None, None, TRAINING, 10, Key(1)
-    )
+    bank, recipe = make_bank(norm=TinyNorm()), make_recipe(local=OneBit())
+    return Clients(datasets, AS_IT_IS, bank, recipe, None, None, TRAINING, 10, Key(1))
 
 
 def by_hand(weights, examples, number, client, memory):
@@ -58,8 +56,8 @@ def test_two_visits_equal_a_hand_written_loop_bit_for_bit():
         update, state = clients.work(Task(number, 0, "norm", weights), state)
         expected, memory = by_hand(weights, clients.datasets[0], number, 0, memory)
         assert update.weights.equals(expected)
-        assert state.keys() == memory.keys()
-        assert all(torch.equal(state[name], memory[name]) for name in memory)
+        assert state.keys() == {f"local/{name}" for name in memory}
+        assert all(torch.equal(state[f"local/{name}"], memory[name]) for name in memory)
         weights = update.weights
 
 
@@ -75,12 +73,12 @@ def test_the_error_is_what_quantising_took_away():
     """Weights plus memory is what unquantised steps would have reached, summed over all quantisations."""
     clients = make_clients()
     start = make_weights(clients.bank, "norm", 3)
-    hooks = OneBit().begin(_visit(clients, start))
+    hooks = OneBit().begin(_client(clients, start))
     for name, p in clients.bank.network("norm").named_parameters():
         if name in hooks.state():
             torch.testing.assert_close(p.detach() + hooks.state()[name], start[name])
 
 
-def _visit(clients, weights):
+def _client(clients, weights):
     model = clients.bank.lend("norm", weights)
     return make_client(Task(1, 0, "norm", weights), model, clients.datasets[0], TRAINING, 0.2, {}, clients.bank, Key(0))

@@ -125,7 +125,7 @@ def test_is_the_papers_algorithm(more, momentum, server_rate, clients_per_round)
     torch.testing.assert_close(after.server.memory["local"]["norm"], server, **close)
     assert {c for record in after.server.history for c in record.clients} == set(after.clients)
     for client, state in after.clients.items():
-        torch.testing.assert_close(state["control"], own[client], **close)
+        torch.testing.assert_close(state["local/control"], own[client], **close)
 
 
 class Watching(ControlVariates):
@@ -164,7 +164,7 @@ def test_a_clients_control_is_the_mean_of_the_gradients_it_met(momentum, decay, 
         rates = [decay**i * (1 - i / steps if schedule == "linear" else 1) for i in range(steps)]
         shares = [sum(rates[i + k] * momentum**k for k in range(steps - i)) for i in range(steps)]
         expected = sum(s * g for s, g in zip(shares, gradients, strict=True)) / sum(shares)
-        torch.testing.assert_close(state["control"], expected, rtol=1e-3, atol=1e-4)
+        torch.testing.assert_close(state["local/control"], expected, rtol=1e-3, atol=1e-4)
 
 
 class TestLaws:
@@ -178,7 +178,7 @@ class TestLaws:
             total = torch.zeros_like(control)
             for client, state in after.clients.items():
                 if prototypes[client] == prototype:
-                    total += state["control"]
+                    total += state["local/control"]
             assert control.abs().max() > 0
             torch.testing.assert_close(control, total / prototypes.count(prototype), rtol=1e-4, atol=1e-6)
 
@@ -188,8 +188,8 @@ class TestLaws:
         one = played(federation_of(training=training, clients=1), 4)
         plain = played(federation_of(Plain(), training=training, clients=1), 4)
         assert one.server.weights["norm"].equals(plain.server.weights["norm"])
-        assert torch.equal(one.server.memory["local"]["norm"], one.clients[0]["control"])
-        assert one.clients[0]["control"].abs().max() > 0
+        assert torch.equal(one.server.memory["local"]["norm"], one.clients[0]["local/control"])
+        assert one.clients[0]["local/control"].abs().max() > 0
 
     def test_the_first_round_is_plain_bit_for_bit_and_the_second_is_not(self):
         for rounds, same in ((1, True), (2, False)):
@@ -218,7 +218,7 @@ class TestLedger:
         after = played(federation_of(), 1)
         layout = make_bank(norm=TinyNorm()).layout("norm")
         assert layout.buffers
-        controls = [after.server.memory["local"]["norm"], *(state["control"] for state in after.clients.values())]
+        controls = [after.server.memory["local"]["norm"], *(state["local/control"] for state in after.clients.values())]
         assert {tuple(control.shape) for control in controls} == {(layout.parameter_count,)}
 
 
@@ -236,12 +236,12 @@ class TestWhoCounts:
 
         after = played(federation_of(bend=change), 1)
         assert set(after.clients) == {0, 1, 3}
-        total = sum(state["control"] for state in after.clients.values())
+        total = sum(state["local/control"] for state in after.clients.values())
         torch.testing.assert_close(after.server.memory["local"]["norm"], total / 4)
 
     def test_who_is_screened_does_not_enter_the_servers_control(self):
         after = played(federation_of(screen=(OnlyFirst(),)), 1)
-        torch.testing.assert_close(after.server.memory["local"]["norm"], after.clients[0]["control"] / 4)
+        torch.testing.assert_close(after.server.memory["local"]["norm"], after.clients[0]["local/control"] / 4)
 
 
 class TestOptimizer:

@@ -105,10 +105,11 @@ class TestRounds:
                     assert not task.extras
                     continue
                 assert torch.equal(newest, task.weights.flat)
-                assert [model.tolist() for model in task.extras.get("models", ())] == [model.tolist() for model in past]
+                sent = task.extras.get("local/models", ())
+                assert [model.tolist() for model in sent] == [model.tolist() for model in past]
                 seen = [Weights(flat, task.weights.layout) for flat in (newest, *past)]
                 expected = votes([loss_of(bank, task.prototype, weights) for weights in seen], 0.1, 1 / buffer)
-                assert task.extras["coefficients"].tolist() == pytest.approx(expected, rel=1e-5)
+                assert task.extras["local/coefficients"].tolist() == pytest.approx(expected, rel=1e-5)
         assert bool(untrained) == (bool(settings) and not initial)
 
     @pytest.mark.parametrize("initial", [False, True])

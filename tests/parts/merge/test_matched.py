@@ -19,7 +19,9 @@ from fedfuse.parts.base import CheckContext
 from fedfuse.parts.fuse import Distiller, EnsembleDistillation
 from fedfuse.parts.merge import Matched, Mean
 from fedfuse.parts.merge.matched import Layer, carry_over, output_layer
+from fedfuse.parts.protocol import FullWeights, LayerByLayer
 from fedfuse.parts.teachers import AverageTeacher, ClientTeachers
+from fedfuse.parts.upload import HalfPrecision
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.optimizers import Sgd
 from tests.helpers import (
@@ -204,7 +206,7 @@ class TestOutputLayer:
     )
     def test_is_the_average_of_rows_class_by_class(self, merge, counted, shares):
         """The third class belongs to nobody, and is averaged as if there were no label counts."""
-        updates = self.updates(**({"label_counts": self.COUNTS} if counted else {}))
+        updates = self.updates(**({"protocol/label_counts": self.COUNTS} if counted else {}))
         result = merged(make_bank(mlp=Mlp(hidden=())), merge, updates)
         for row, (one, other) in enumerate(shares):
             for name in ("classifier.weight", "classifier.bias"):
@@ -226,6 +228,23 @@ class TestFederation:
         after = played(self.federation())
         assert after.server.weights["mlp"]["layers.1.weight"].shape[0] > 5
         assert all(record.refused == () for record in after.server.history)
+
+    @pytest.mark.parametrize("type_", ["float16", "bfloat16"])
+    @pytest.mark.parametrize("protocol", [FullWeights(), LayerByLayer()], ids=["weights", "layers"])
+    def test_half_precision_is_matched_as_well(self, protocol, type_):
+        """Clients are offered networks of the architecture's own widths, whatever the server's have become."""
+        halves, full = {"upload": (HalfPrecision(type=type_),), "protocol": protocol}, {"protocol": protocol}
+        Recipe.model_validate({"merge": Matched(), **halves})
+        after, expected = played(self.federation(**halves), 4), played(self.federation(**full), 4)
+        counts = 4 * 3 if isinstance(protocol, LayerByLayer) else 0
+        for number, (record, exact) in enumerate(zip(after.server.history, expected.server.history, strict=True), 1):
+            assert record.refused == exact.refused == ()
+            aside = 0 if number % 2 else 4 * counts  # label counts travel as they are
+            assert record.bytes_up - aside == (exact.bytes_up - aside) / 2 > 0
+        result = after.server.weights["mlp"]
+        assert result["layers.1.weight"].shape[0] > 5
+        assert result.flat.dtype == torch.float32
+        assert not torch.equal(result["classifier.bias"], expected.server.weights["mlp"]["classifier.bias"])
 
     def test_same_key_same_bits(self):
         one, other = played(self.federation()), played(self.federation())
@@ -275,10 +294,10 @@ class TestRefusals:
         bank = ModelBank({name: row[0] for name, row in NETWORKS.items() if name != "convnet"}, (1, 8, 8), 3, CPU)
         Matched().check(CheckContext(bank, Sgd(), has_validation=False))
 
-    @pytest.mark.parametrize("exchange", ["half", "one_bit"])
-    def test_packed_weights(self, exchange):
-        with pytest.raises(ValueError, match=f"which exchange {exchange} takes as fixed; use exchange weights"):
-            Recipe.model_validate({"exchange": {"kind": exchange}, "merge": {"kind": "matched"}})
+    def test_weights_of_one_bit(self):
+        words = "upload one_bit works on whole models of fixed widths, which protocol weights with merge matched does"
+        with pytest.raises(ValueError, match=words):
+            Recipe.model_validate({"upload": [{"kind": "one_bit"}], "merge": {"kind": "matched"}})
 
     @pytest.mark.parametrize("field", ["sigma", "sigma0", "gamma"])
     def test_parameters_out_of_range(self, field):

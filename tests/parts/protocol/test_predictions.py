@@ -74,12 +74,12 @@ class TestConsensus:
         assert after.server.history[1].bytes_down == 4 * INPUTS * CLASSES * 4 // 8
 
     def test_is_not_repeated_when_a_round_was_lost(self):
-        exchange = Predictions(distillation=ClientDistillation())
+        protocol = Predictions(distillation=ClientDistillation())
         memory = {"consensus": torch.ones(INPUTS, CLASSES), "consensus_round": torch.tensor(2)}
         bank = make_bank()
         for number, sent in ((3, True), (4, False)):
             view = make_view(bank, round=number, memory=memory, source=make_source(INPUTS))
-            assert ("consensus" in exchange.broadcast(view, {0: "mlp"})[0]) is sent
+            assert ("consensus" in protocol.broadcast(view, {0: "mlp"})[0]) is sent
 
     def test_entropy_reduction_is_a_softmax_of_the_mean(self):
         said = [torch.rand(5, CLASSES) for _ in range(3)]
@@ -97,8 +97,8 @@ class TestConsensus:
 
 class TestInputsOfARound:
     def test_both_ends_draw_the_same_and_each_round_others(self):
-        exchange, source = Predictions(inputs=7), make_source(INPUTS)
-        one, same, other = (exchange.public(source, Key(0), number).raw for number in (1, 1, 2))
+        protocol, source = Predictions(inputs=7), make_source(INPUTS)
+        one, same, other = (protocol.public(source, Key(0), number).raw for number in (1, 1, 2))
         assert len(one) == 7
         assert torch.equal(one, same)
         assert not torch.equal(one, other)
@@ -144,7 +144,7 @@ class TestClientDistillation:
         source = make_source(INPUTS)
         taught = torch.randn(INPUTS, CLASSES, generator=torch.Generator().manual_seed(0))
         taught = taught if output == "logits" else taught.softmax(dim=1)
-        exchange = Predictions(output=output, distillation=ClientDistillation(loss=loss, epochs=30, batch_size=8))
+        protocol = Predictions(output=output, distillation=ClientDistillation(loss=loss, epochs=30, batch_size=8))
         client = client_of(source, {"consensus": taught})
 
         def distance():
@@ -152,7 +152,7 @@ class TestClientDistillation:
             return float(((said if output == "logits" else said.softmax(1)) - taught).abs().mean())
 
         before = distance()
-        exchange.distil_before(client)
+        assert protocol.distil_before(client) is True
         assert distance() < before
 
     def test_kl_is_that_of_torch(self):
@@ -162,18 +162,18 @@ class TestClientDistillation:
 
     def test_along_adds_the_loss_of_the_next_public_batch(self):
         source, taught = make_source(INPUTS), torch.rand(INPUTS, CLASSES).softmax(dim=1)
-        exchange = Predictions(distillation=ClientDistillation(when="along", batch_size=INPUTS))
+        protocol = Predictions(distillation=ClientDistillation(when="along", batch_size=INPUTS))
         client = client_of(source, {"consensus": taught})
-        exchange.distil_before(client)  # nothing before
-        with exchange.training(client) as extra_loss:
+        assert protocol.distil_before(client) is False
+        with protocol.training(client) as extra_loss:
             log_student = client.model(source.inputs(source.all_indices())).log_softmax(dim=1)
             expected = (taught * (taught.log() - log_student)).sum(dim=1).mean()
             torch.testing.assert_close(extra_loss(), expected)
 
     def test_nothing_to_distil_is_no_loss(self):
-        exchange = Predictions(distillation=ClientDistillation(when="along"))
+        along = Predictions(distillation=ClientDistillation(when="along"))
         told = client_of(make_source(INPUTS), {"consensus": torch.ones(1)})
-        for protocol, client in ((exchange, client_of(make_source(INPUTS))), (Predictions(), told)):
+        for protocol, client in ((along, client_of(make_source(INPUTS))), (Predictions(), told)):
             with protocol.training(client) as extra_loss:
                 assert extra_loss is None
 

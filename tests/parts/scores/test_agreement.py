@@ -7,14 +7,14 @@ import pytest
 import torch
 
 from fedfuse.core.weights import NOTHING
-from fedfuse.parts.scores import ByAgreement
+from fedfuse.parts.scores import ByAgreement, Said
 from tests.helpers import make_update
 
 INPUTS, CLIENTS, CLASSES = 6, 8, 4
 
 
-def updates(tables):
-    return [make_update(NOTHING, client=k, extras={"predictions": table}) for k, table in enumerate(tables)]
+def said(tables):
+    return [Said(make_update(NOTHING, client=k), table) for k, table in enumerate(tables)]
 
 
 def tables(seed=0):
@@ -40,12 +40,12 @@ def by_loop(tables, removals):
 
 @pytest.mark.parametrize(("epsilon", "removals"), [(0.13, 1), (0.3, 2), (0.45, 3)])
 def test_is_the_filter(epsilon, removals):
-    got = torch.stack(ByAgreement(epsilon=epsilon).weights(updates(tables()))).squeeze(2).numpy()
+    got = torch.stack(ByAgreement(epsilon=epsilon).weights(said(tables()))).squeeze(2).numpy()
     assert got == pytest.approx(by_loop(tables(), removals), abs=1e-6)
 
 
 def test_without_suspicion_it_is_the_mean():
-    weights = ByAgreement(epsilon=0).weights(updates(tables()))
+    weights = ByAgreement(epsilon=0).weights(said(tables()))
     assert torch.stack(weights).squeeze(2).numpy() == pytest.approx(np.full((CLIENTS, INPUTS), 1 / CLIENTS))
 
 
@@ -54,13 +54,13 @@ def test_a_liar_is_not_heard():
     random = torch.Generator().manual_seed(1)
     crowd = [honest + 0.01 * torch.randn(INPUTS, CLASSES, generator=random) for _ in range(CLIENTS - 1)]
     liar = torch.tensor([0.0, 0.0, 0.0, 1.0]).expand(INPUTS, CLASSES)
-    weights = ByAgreement(epsilon=0.2).weights(updates([*crowd[:3], liar, *crowd[3:]]))
+    weights = ByAgreement(epsilon=0.2).weights(said([*crowd[:3], liar, *crowd[3:]]))
     assert (weights[3] == 0).all()
 
 
 def test_the_order_of_clients_does_not_matter():
     order = [3, 1, 7, 0, 6, 2, 5, 4]
-    plain = ByAgreement(epsilon=0.3).weights(updates(tables()))
-    shuffled = ByAgreement(epsilon=0.3).weights(updates([tables()[k] for k in order]))
+    plain = ByAgreement(epsilon=0.3).weights(said(tables()))
+    shuffled = ByAgreement(epsilon=0.3).weights(said([tables()[k] for k in order]))
     for place, client in enumerate(order):
         torch.testing.assert_close(shuffled[place], plain[client])

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from fedfuse.core.messages import Task
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import NOTHING
-from fedfuse.parts.scores import ByCertainty, certainty
+from fedfuse.parts.scores import ByCertainty, Said, certainty
 from fedfuse.parts.scores.certainty import fit
 from fedfuse.runtime.source import Source
 from tests.helpers import AS_IT_IS, CPU, make_bank, make_client, make_examples, make_source, make_update, make_weights
@@ -31,7 +31,7 @@ def test_the_regression_is_scikit_learns(shift, regularisation):
     assert found == pytest.approx(expected, rel=1e-3, abs=1e-4)
 
 
-def client(examples, source, key=3):
+def client_of(examples, source, key=3):
     bank = make_bank()
     weights = make_weights(bank, "mlp", 1)
     task = Task(1, 0, "mlp", weights, {"extractor": weights.flat})
@@ -41,9 +41,9 @@ def client(examples, source, key=3):
 def test_inputs_like_ones_own_count_more():
     examples, source = make_examples(60), make_source(50)
     far = Source("far", source.raw * 2 + 10, AS_IT_IS, CPU)
-    client = client(examples, far)
+    client = client_of(examples, far)
     learnt = ByCertainty().learn(client)
-    like, unlike = (ByCertainty().testify(learnt, client, s)["certainty_scores"] for s in (source, far))
+    like, unlike = (ByCertainty().say(learnt, client, s)["certainty_scores"] for s in (source, far))
     assert like.shape == (50,)
     assert like.min() > unlike.max()
     assert (unlike > 0).all()
@@ -57,21 +57,21 @@ def test_negatives_are_not_asked_about(monkeypatch):
     """Whoever has the common key divides the public inputs alike: each is asked about or is a negative, never both."""
     weighting, source, looked_at = ByCertainty(negatives=0.25), make_source(20), []
     monkeypatch.setattr(certainty, "features_on", lambda s, _: (looked_at.append(s), torch.rand(len(s), 5))[1])
-    weighting.learn(client(make_examples(7), source))
+    weighting.learn(client_of(make_examples(7), source))
     _, negatives = looked_at
-    asked = weighting.scored(source, Key(0))
+    asked = weighting.inputs(source, Key(0))
     assert (len(asked), len(negatives)) == (15, 5)
     assert rows(asked.raw) | rows(negatives.raw) == rows(source.raw)
-    assert torch.equal(asked.raw, weighting.scored(source, Key(0)).raw)
-    assert not torch.equal(asked.raw, weighting.scored(source, Key(1)).raw)
-    assert weighting.update_spec(15, 3) == {"certainty_scores": (15,)}
+    assert torch.equal(asked.raw, weighting.inputs(source, Key(0)).raw)
+    assert not torch.equal(asked.raw, weighting.inputs(source, Key(1)).raw)
+    assert weighting.spec(15, 3) == {"certainty_scores": (15,)}
 
 
 def test_inputs_that_lie_class_by_class_are_divided_at_random():
     classes = torch.arange(10).repeat_interleave(43)
     source = Source("sorted", classes.unsqueeze(1).expand(-1, 4).float(), AS_IT_IS, CPU)
     for seed in range(20):
-        asked = ByCertainty().scored(source, Key(seed)).raw[:, 0].long().bincount(minlength=10)
+        asked = ByCertainty().inputs(source, Key(seed)).raw[:, 0].long().bincount(minlength=10)
         assert asked.sum() == 344
         assert asked.min() >= 24, "of 43, and 34.4 are expected with a deviation of 2.6"
         assert asked.max() < 43
@@ -79,16 +79,16 @@ def test_inputs_that_lie_class_by_class_are_divided_at_random():
 
 def test_weights_are_the_shares_of_the_scores():
     scores = torch.rand(3, 7) + 1e-8
-    rows = [make_update(NOTHING, client=k, extras={"certainty_scores": row}) for k, row in enumerate(scores)]
+    rows = [Said(make_update(NOTHING, client=k, extras={"certainty_scores": row})) for k, row in enumerate(scores)]
     got = torch.stack(ByCertainty().weights(rows)).squeeze(2)
     torch.testing.assert_close(got, scores / scores.sum(0))
 
 
 def test_privacy_noise_has_the_stated_deviation():
     examples, source = make_examples(40), make_source(50)
-    plain = ByCertainty().learn(client(examples, source))["direction"]
+    plain = ByCertainty().learn(client_of(examples, source))["direction"]
     private = ByCertainty(epsilon=0.5, delta=1e-5)
-    moved = [private.learn(client(examples, source, key))["direction"] - plain for key in range(60)]
+    moved = [private.learn(client_of(examples, source, key))["direction"] - plain for key in range(60)]
     examples_in_all = 40 + 10
     expected = math.sqrt(2 * math.log(1.25 / 1e-5)) * 2 / (examples_in_all * 0.01) / 0.5
     assert float(torch.cat(moved).std()) == pytest.approx(expected, rel=0.15)

@@ -1,4 +1,4 @@
-"""w0, w1 and w2 against loops, and what clients testify."""
+"""w0, w1 and w2 against loops, and what clients say of themselves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fedfuse.core.randomness import Key
 from fedfuse.core.weights import NOTHING
 from fedfuse.models.autoencoder import autoencoder
 from fedfuse.parts.protocol import Predictions
-from fedfuse.parts.scores import ByExamples, ByLabels, ByReconstruction
+from fedfuse.parts.scores import ByExamples, ByLabels, ByReconstruction, Said
 from tests.helpers import (
     AS_IT_IS,
     CLASSES,
@@ -20,7 +20,6 @@ from tests.helpers import (
     make_examples,
     make_source,
     make_update,
-    make_view,
     make_weights,
 )
 
@@ -38,9 +37,12 @@ def updates(**extras):
     return rows
 
 
-def combined(weighting, rows):
-    view = make_view(make_bank(), source=make_source(INPUTS))
-    return Predictions(weighting=weighting).combine(view, rows).outputs
+def said(rows):
+    return [Said(row, row.extras["predictions"]) for row in rows]
+
+
+def combined(scores, rows):
+    return Predictions().combine([row.extras["predictions"] for row in rows], scores.weights(said(rows))).outputs
 
 
 def by_loop(rows, weight):
@@ -80,21 +82,21 @@ def test_w2_is_by_input_and_sums_to_one(exponent):
     errors = np.stack([u.extras["reconstruction_errors"].numpy() for u in rows]).astype(float)
     weights = errors**-exponent / (errors**-exponent).sum(0)
     expected = by_loop(rows, lambda k, j, _c: weights[k, j])
-    weighting = ByReconstruction(exponent=exponent)
-    assert combined(weighting, rows).numpy() == pytest.approx(expected, rel=1e-4)
-    assert torch.stack(weighting.weights(rows)).sum(0) == pytest.approx(np.ones((INPUTS, 1)), rel=1e-5)
+    scores = ByReconstruction(exponent=exponent)
+    assert combined(scores, rows).numpy() == pytest.approx(expected, rel=1e-4)
+    assert torch.stack(scores.weights(said(rows))).sum(0) == pytest.approx(np.ones((INPUTS, 1)), rel=1e-5)
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
 def test_w2_does_not_depend_on_the_scale_of_the_errors(scale):
     rows = updates(reconstruction_errors=lambda _k, random: scale * (0.1 + torch.rand(INPUTS, generator=random)))
     plain = updates(reconstruction_errors=lambda _k, random: 0.1 + torch.rand(INPUTS, generator=random))
-    same = zip(ByReconstruction().weights(rows), ByReconstruction().weights(plain), strict=True)
+    same = zip(ByReconstruction().weights(said(rows)), ByReconstruction().weights(said(plain)), strict=True)
     for one, other in same:
         torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-6)
 
 
-def client(examples, source):
+def client_of(examples, source):
     bank = make_bank()
     weights = make_weights(bank, "mlp", 1)
     model = bank.lend("mlp", weights)
@@ -104,29 +106,29 @@ def client(examples, source):
 
 def test_label_counts_are_the_clients_own():
     examples = make_examples(40)
-    testimony = ByLabels().testify({}, client(examples, None), make_source(3))
-    assert testimony["label_counts"].tolist() == [int((examples.labels == c).sum()) for c in range(CLASSES)]
+    said = ByLabels().say({}, client_of(examples, None), make_source(3))
+    assert said["label_counts"].tolist() == [int((examples.labels == c).sum()) for c in range(CLASSES)]
 
 
 def test_an_autoencoder_knows_what_it_was_trained_on():
     """Inputs like the client's have smaller errors than inputs far away, so they weigh more."""
     examples, near, far = make_examples(60), make_source(30, seed=5), make_source(30, seed=6)
     far = type(far)("far", far.raw * 4 + 8, AS_IT_IS, far.compute)
-    weighting = ByReconstruction(epochs=40, batch_size=16)
-    client = client(examples, near)
-    learnt = weighting.learn(client)
-    errors = [weighting.testify(learnt, client, s)["reconstruction_errors"] for s in (near, far)]
+    scores = ByReconstruction(epochs=40, batch_size=16)
+    client = client_of(examples, near)
+    learnt = scores.learn(client)
+    errors = [scores.say(learnt, client, s)["reconstruction_errors"] for s in (near, far)]
     assert errors[0].shape == (30,)
     assert errors[0].mean() * 5 < errors[1].mean()
 
 
-def test_the_testimony_follows_the_key_alone():
+def test_what_is_learnt_follows_the_key_alone():
     examples, source = make_examples(20), make_source(6)
-    weighting = ByReconstruction(epochs=2)
+    scores = ByReconstruction(epochs=2)
     torch.manual_seed(1)
-    one = weighting.learn(client(examples, source))["autoencoder"]
+    one = scores.learn(client_of(examples, source))["autoencoder"]
     torch.manual_seed(2)
-    other = weighting.learn(client(examples, source))["autoencoder"]
+    other = scores.learn(client_of(examples, source))["autoencoder"]
     assert torch.equal(one, other)
 
 

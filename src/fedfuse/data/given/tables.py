@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
+from pyarrow import feather
 
 from fedfuse.core.errors import DataError
 from fedfuse.data.given.labels import ORIGIN, numbered
@@ -44,12 +45,12 @@ class Tables:
 
     @staticmethod
     def at(folder: Path) -> Tables:
-        return Tables({file.stem: pq.read_table(file) for file in folder.glob("*.parquet")})
+        return Tables({file.stem: feather.read_table(file).combine_chunks() for file in folder.glob("*.arrow")})
 
     def write(self, folder: Path) -> None:
         folder.mkdir()
         for split, table in self.tables.items():
-            pq.write_table(table, folder / f"{split}.parquet")
+            feather.write_feather(table, folder / f"{split}.arrow", compression="uncompressed")
 
     def sha256(self) -> str:
         """Of the columns' names, types and values."""
@@ -79,7 +80,7 @@ def is_table(value: Any) -> bool:
 
 
 def as_table(value: Any, where: str) -> Any:
-    """An Arrow table of it, in one piece, without an index."""
+    """An Arrow table of it, in one piece, without an index, with words in the place of categories."""
     if not is_table(value):
         raise DataError(f"{where} is {type(value).__name__}; give a table as for the other splits")
     try:
@@ -91,6 +92,9 @@ def as_table(value: Any, where: str) -> Any:
             table = pa.table(value)
     except (pa.ArrowException, ValueError, TypeError) as error:
         raise DataError(f"{where} cannot be read as a table: {str(error).splitlines()[0]}") from None
+    for place, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            table = table.set_column(place, field.name, pc.cast(table[place], field.type.value_type))
     metadata = table.schema.metadata or {}
     only = {HUGGING_FACE: metadata[HUGGING_FACE]} if HUGGING_FACE in metadata else None
     return table.combine_chunks().replace_schema_metadata(only)
@@ -115,8 +119,7 @@ def _label_column(table: Any, reading: Reading, split: str) -> str | None:
 def _labels(table: Any, name: str) -> Array:
     """Words as texts, anything else as the numbers it is."""
     column = table[name]
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if is_text(kind):
+    if is_text(column.type):
         return np.array(checked_texts(column.to_pylist(), f"column '{name}'", "label"), dtype=np.str_)
     return np.asarray(column.to_numpy())
 

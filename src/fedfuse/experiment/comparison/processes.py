@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from fedfuse.core.errors import FedfuseError
+from fedfuse.core.imports import check_findable_elsewhere
 from fedfuse.data.given import handed_over
 from fedfuse.experiment.comparison.plan import Cell
 
@@ -19,6 +20,8 @@ Rounds = Callable[[Cell, int], None]
 
 def in_processes(cells: Sequence[Cell], jobs: int, started: Rounds, advanced: Rounds) -> Iterator[Cell]:
     """Prepare every folder, then let ``jobs`` processes at a time each finish one; each cell as soon as it is done."""
+    for cell in cells:
+        check_findable_elsewhere(cell.experiment.config.foreign_code)
     for cell in cells:
         cell.experiment.prepare(cell.folder, resume=cell.keep, overwrite=not cell.keep)
     given = {str(cell.experiment.config.data.path) for cell in cells}

@@ -13,6 +13,7 @@ import yaml
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.foreign import findable
 from fedfuse.core.part import Settings
+from fedfuse.data.settings import irrelevant
 from fedfuse.experiment.config.python_values import in_words
 from fedfuse.experiment.config.schema import Raw, as_mapping
 
@@ -60,15 +61,25 @@ def assign(raw: Mapping[str, Any], assignments: Sequence[str]) -> Raw:
 def merge(raw: Mapping[str, Any], values: Mapping[str, Any]) -> Raw:
     """``raw`` with ``values`` laid over it key by key; keys that are not named stay as they are.
 
-    None gives a section its defaults back, and ``models`` names all models that there shall be.
+    None gives a section its defaults back, another ``data.name`` drops keys that mean nothing for it, and ``models``
+    names all models that there shall be.
     """
     raw, values = in_words(raw), in_words(values)
     dropped = {key for key, value in values.items() if value is None and key not in ("name", "seed")}
     kept = {key: value for key, value in raw.items() if key not in dropped}
-    models = values.get("models")
+    models, data = values.get("models"), values.get("data")
+    if isinstance(data, Mapping) and isinstance(data.get("name"), str):
+        kept = {**kept, **_fitting(kept.get("data"), data["name"])}
     if isinstance(models, Mapping) and isinstance(kept.get("models"), Mapping):
         kept["models"] = {name: model for name, model in kept["models"].items() if name in models}
     return apply(kept, list(_leaves({key: value for key, value in values.items() if key not in dropped})))
+
+
+def _fitting(data: Any, name: str) -> Raw:
+    """The section ``data`` without keys that have no meaning for the dataset that takes the place of the file's."""
+    if not isinstance(data, Mapping) or data.get("name") == name:
+        return {}
+    return {"data": {key: value for key, value in data.items() if key not in irrelevant(name)}}
 
 
 def apply(raw: Mapping[str, Any], changes: Sequence[Change]) -> Raw:
@@ -90,8 +101,8 @@ def plain(value: Any) -> Any:
         return {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [plain(inner) for inner in value]
-    if isinstance(value, FunctionType):
-        return findable(value, "a function")
+    if isinstance(value, FunctionType | type):
+        return findable(value, "a function or class")
     return str(value) if isinstance(value, Path) else value
 
 

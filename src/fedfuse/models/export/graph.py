@@ -85,7 +85,7 @@ def _distance(found: Answers, logits: Tensor) -> float:
 
 def _predictor(model: Classifier) -> Predictor:
     predictor = model.known()
-    if predictor.interface.batch_statistics is not None:
+    if predictor.goes_by_batch(model):
         raise DataError(
             "the model normalises by each batch (federation.batch_norm: batch), which no exported file can; run the "
             "experiment with another federation.batch_norm, or export to .safetensors"

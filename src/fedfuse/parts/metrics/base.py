@@ -40,7 +40,8 @@ class Predictions:
     @cached_property
     def log_probabilities(self) -> Floats:
         """N x C."""
-        shifted = self.logits - self.logits.max(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore"):  # a model that diverged may say infinity
+            shifted = self.logits - self.logits.max(axis=1, keepdims=True)
         return read_only(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))
 
     @cached_property

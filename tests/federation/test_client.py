@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -9,17 +11,17 @@ from fedfuse.core.messages import Task
 from fedfuse.core.randomness import Key
 from fedfuse.federation.client import Clients
 from fedfuse.models import Mlp
-from fedfuse.parts.local import Hooks, Objective, Plain, Proximal
-from fedfuse.parts.protocol import FullWeights
+from fedfuse.parts.local import Hooks, Objective, Proximal
 from fedfuse.runtime.training import TrainingSettings
-from tests.helpers import AS_IT_IS, CPU, TinyNorm, make_bank, make_examples, make_weights
+from tests.helpers import AS_IT_IS, CPU, TinyNorm, make_bank, make_examples, make_recipe, make_source, make_weights
 
 
 def make_clients(objective=None, **architectures):
     bank = make_bank(**(architectures or {"norm": TinyNorm(dropout=0.3), "mlp": Mlp(hidden=(5,))}))
     datasets = {client: make_examples(9 + client, seed=client) for client in range(3)}
     training = TrainingSettings(epochs=2, batch_size=4)
-    return Clients(datasets, AS_IT_IS, bank, objective or Plain(), FullWeights(), None, None, training, 10, Key(1))
+    recipe = make_recipe(local=objective) if objective else make_recipe()
+    return Clients(datasets, AS_IT_IS, bank, recipe, None, None, training, 10, Key(1))
 
 
 def task_of(clients, client=0, prototype="norm", number=1):
@@ -49,8 +51,7 @@ class TestPurity:
             {0: clients.datasets[0], 1: clients.datasets[0]},
             AS_IT_IS,
             clients.bank,
-            Plain(),
-            FullWeights(),
+            make_recipe(),
             None,
             None,
             clients.training,
@@ -114,7 +115,7 @@ class TestUpdate:
             def begin(self, client):
                 class Session(Hooks):
                     def extras(self):
-                        return {"got": client.task.extras["sent"] + 1}
+                        return {"got": client.received["sent"] + 1}
 
                     def state(self):
                         return {"visits": client.state.get("visits", torch.tensor(0)) + 1}
@@ -123,16 +124,40 @@ class TestUpdate:
 
         clients = make_clients(Counting())
         weights = make_weights(clients.bank, "mlp", 5)
-        task = Task(1, 0, "mlp", weights, {"sent": torch.tensor(41)})
-        update, state = clients.work(task, {"visits": torch.tensor(2)})
-        assert int(update.extras["got"]) == 42
-        assert int(state["visits"]) == 3
+        task = Task(1, 0, "mlp", weights, {"local/sent": torch.tensor(41)})
+        update, state = clients.work(task, {"local/visits": torch.tensor(2)})
+        assert int(update.extras["local/got"]) == 42
+        assert int(state["local/visits"]) == 3
+
+
+class Curious(Objective):
+    """Looks at public inputs, and does not say that it needs them."""
+
+    def begin(self, client):
+        assert len(client.public) == 6
+        return Hooks()
+
+
+class TestPublicInputs:
+    def test_a_part_that_did_not_say_that_it_needs_them_is_told_how(self):
+        clients = make_clients(Curious())
+        with pytest.raises(LookupError) as caught:
+            clients.work(task_of(clients), {})
+        assert str(caught.value) == (
+            "a part asks for what this experiment does not have; needs_source = True says that it reads public inputs"
+        )
+        (note,) = caught.value.__notes__
+        assert note == "while client 0 trained 'norm' in round 1"
+
+    def test_where_they_are_it_reads_them(self):
+        clients = replace(make_clients(Curious()), source=make_source(6))
+        assert clients.work(task_of(clients), {})[0].weights
 
 
 def test_an_error_says_which_client_round_and_prototype():
     class Broken(Objective):
         def begin(self, client):
-            raise ZeroDivisionError(f"client {visit.task.client}")
+            raise ZeroDivisionError(f"client {client.task.client}")
 
     clients = make_clients(Broken())
     threads = torch.get_num_threads()
