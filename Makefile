@@ -57,7 +57,7 @@ same-bits: $(VENV)/installed
 	$(RUN) benchmarks.same_bits $(BASE) $(CASES)
 
 clean:
-	rm -rf $(VENV) $(ENGINES) .same-bits build dist src/*.egg-info .coverage* coverage.json
+	rm -rf $(VENV) $(ENGINES) .same-bits build dist papers/build src/*.egg-info papers/src/*.egg-info .coverage* coverage.json
 
 # A stamp counts only while the environment behind it works; one that was moved, half installed or half deleted is
 # built anew, because pip believes its own records. The package itself is only looked for, not imported: a slip in its code
@@ -73,11 +73,11 @@ BROKEN_DEV := $(shell $(call WORKS,$(TOOLS)) >/dev/null 2>&1 || echo yes)
 always:
 
 # torch first and by itself, so that nothing else drags in another build of it.
-$(VENV)/installed: pyproject.toml constraints.txt $(if $(BROKEN),always)
+$(VENV)/installed: pyproject.toml papers/pyproject.toml constraints.txt $(if $(BROKEN),always)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "fedfuse needs Python 3.11 or newer; try make PYTHON=python3.11"; exit 2; }
 	$(if $(BROKEN),rm -rf $(VENV) && $(PYTHON) -m venv $(VENV))
 	$(PIP) install -c constraints.txt torch
-	$(PIP) install -c constraints.txt -e .
+	$(PIP) install -c constraints.txt -e . -e papers
 	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed $(if $(BROKEN_DEV),always)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from pathlib import Path
 from urllib.parse import unquote
@@ -13,7 +14,9 @@ import yaml
 import fedfuse
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob(".github/**/*.md")])
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *ROOT.glob("papers/*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob(".github/**/*.md")]
+)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
@@ -63,7 +66,7 @@ def test_commands_of_make_exist(page):
 
 def test_files_that_texts_name_exist():
     places = (ROOT, ROOT / "src", ROOT / "src" / "fedfuse")
-    for text in [*PAGES, *ROOT.glob("src/**/*.py")]:
+    for text in [*PAGES, *ROOT.glob("src/**/*.py"), *ROOT.glob("papers/src/**/*.py")]:
         for name in re.findall(r"\b[\w/]+/\w+\.py\b", text.read_text(encoding="utf-8")):
             assert any((place / name).exists() for place in places), f"{text} names {name}"
 
@@ -72,6 +75,12 @@ def test_the_citation_names_this_version():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["version"] == fedfuse.__version__
     assert [paper["abbreviation"] for paper in citation["references"]] == ["FedDF", "FedBE", "FedED", "FedGKD"]
+
+
+def test_the_papers_have_this_version_and_want_it():
+    project = tomllib.loads((ROOT / "papers" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] == fedfuse.__version__
+    assert f"fedfuse=={fedfuse.__version__}" in project["dependencies"]
 
 
 def test_the_changelog_names_this_version():

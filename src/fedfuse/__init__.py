@@ -16,6 +16,7 @@ __all__ = [
     "Clients",
     "Comparison",
     "ConfigError",
+    "DataError",
     "Engine",
     "EngineSettings",
     "EventLog",
@@ -26,6 +27,7 @@ __all__ = [
     "Fused",
     "Hooks",
     "Key",
+    "LastRound",
     "LayeredClassifier",
     "Merge",
     "Merged",
@@ -37,8 +39,10 @@ __all__ = [
     "Partition",
     "Predictions",
     "Protocol",
+    "Provenance",
     "Recipe",
     "RoundModels",
+    "RoundRecord",
     "RunResult",
     "Said",
     "Scores",
@@ -48,6 +52,7 @@ __all__ = [
     "Shapes",
     "Source",
     "SourceSettings",
+    "Spread",
     "Start",
     "Surroundings",
     "Task",
@@ -59,7 +64,9 @@ __all__ = [
     "Weights",
     "__version__",
     "as_parameters",
+    "check_data",
     "compare",
+    "expected_seconds",
     "kl",
     "list_datasets",
     "list_methods",
@@ -68,7 +75,9 @@ __all__ = [
     "load_model",
     "load_run",
     "make_source",
+    "replay",
     "run",
+    "run_all",
 ]
 
 _PLACES = {
@@ -82,6 +91,7 @@ _PLACES = {
     "Clients": "fedfuse.federation.client",
     "Comparison": "fedfuse.experiment.comparison",
     "ConfigError": "fedfuse.core.errors",
+    "DataError": "fedfuse.core.errors",
     "Engine": "fedfuse.federation",
     "EngineSettings": "fedfuse.engines",
     "EventLog": "fedfuse.federation.events",
@@ -92,6 +102,7 @@ _PLACES = {
     "Fused": "fedfuse.parts.fuse",
     "Hooks": "fedfuse.parts.local",
     "Key": "fedfuse.core.randomness",
+    "LastRound": "fedfuse.experiment.replay",
     "LayeredClassifier": "fedfuse.models.classifier",
     "Merge": "fedfuse.parts.merge",
     "Merged": "fedfuse.parts.merge",
@@ -103,8 +114,10 @@ _PLACES = {
     "Partition": "fedfuse.data",
     "Predictions": "fedfuse.parts.metrics",
     "Protocol": "fedfuse.parts.protocol",
+    "Provenance": "fedfuse.experiment.provenance",
     "Recipe": "fedfuse.federation",
     "RoundModels": "fedfuse.parts.teachers",
+    "RoundRecord": "fedfuse.federation",
     "RunResult": "fedfuse.experiment.result",
     "Said": "fedfuse.parts.scores",
     "Scores": "fedfuse.parts.scores",
@@ -114,6 +127,7 @@ _PLACES = {
     "Shapes": "fedfuse.parts.base",
     "Source": "fedfuse.runtime.source",
     "SourceSettings": "fedfuse.parts.sources",
+    "Spread": "fedfuse.experiment.comparison",
     "Start": "fedfuse.parts.start",
     "Surroundings": "fedfuse.parts.sources",
     "Task": "fedfuse.core.messages",
@@ -124,7 +138,9 @@ _PLACES = {
     "WeightedMerge": "fedfuse.parts.merge.base",
     "Weights": "fedfuse.core.weights",
     "as_parameters": "fedfuse.core.weights",
+    "check_data": "fedfuse.experiment.data_check",
     "compare": "fedfuse.experiment.api",
+    "expected_seconds": "fedfuse.experiment.cost",
     "kl": "fedfuse.runtime.losses",
     "list_datasets": "fedfuse.experiment.listing",
     "list_methods": "fedfuse.experiment.listing",
@@ -133,24 +149,30 @@ _PLACES = {
     "load_model": "fedfuse.models.saved",
     "load_run": "fedfuse.experiment.stored",
     "make_source": "fedfuse.parts.sources.base",
+    "replay": "fedfuse.experiment.replay",
     "run": "fedfuse.experiment.api",
+    "run_all": "fedfuse.experiment.api",
 }
 """Where a name is imported from when it is first used: torch takes seconds, which ``fedfuse --help`` need not pay."""
 
 if TYPE_CHECKING:
-    from fedfuse.core.errors import ConfigError, FedfuseError
+    from fedfuse.core.errors import ConfigError, DataError, FedfuseError
     from fedfuse.core.messages import Task, Update
     from fedfuse.core.randomness import Key
     from fedfuse.core.weights import Weights, as_parameters
     from fedfuse.data import Partition
     from fedfuse.engines import EngineSettings
-    from fedfuse.experiment.api import compare, run
-    from fedfuse.experiment.comparison import Comparison
+    from fedfuse.experiment.api import compare, run, run_all
+    from fedfuse.experiment.comparison import Comparison, Spread
+    from fedfuse.experiment.cost import expected_seconds
+    from fedfuse.experiment.data_check import check_data
     from fedfuse.experiment.listing import list_datasets, list_methods, list_models, list_presets
+    from fedfuse.experiment.provenance import Provenance
+    from fedfuse.experiment.replay import LastRound, replay
     from fedfuse.experiment.result import RunResult
     from fedfuse.experiment.run import Experiment
     from fedfuse.experiment.stored import load_run
-    from fedfuse.federation import Engine, Recipe
+    from fedfuse.federation import Engine, Recipe, RoundRecord
     from fedfuse.federation.client import Clients
     from fedfuse.federation.events import EventLog
     from fedfuse.methods import Method

@@ -40,9 +40,10 @@ def test_every_example_of_the_page_runs(folder: Path) -> None:
 @pytest.mark.usefixtures("without_pictures")
 def test_the_examples_of_docstrings_give_what_they_say(folder: Path) -> None:
     finder, runner = doctest.DocTestFinder(recurse=False), doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
-    names = ("Experiment", "run", "compare", "load_run", "list_methods", "list_datasets", "list_models", "list_presets")
+    names = ("Experiment", "run", "compare", "run_all", "load_run", "replay", "expected_seconds", "check_data")
+    lists = ("list_methods", "list_datasets", "list_models", "list_presets")
     known = {"fedfuse": fedfuse, "Experiment": fedfuse.Experiment}
-    for name in names:
+    for name in (*names, *lists):
         examples = [test for test in finder.find(getattr(fedfuse, name), name, globs=known) if test.examples]
         assert examples, f"{name} has no example"
         for example in examples:

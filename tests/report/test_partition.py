@@ -8,7 +8,16 @@ import pytest
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
-from fedfuse.report.partition import class_counts, describe, draw_partition, partition_figure, sample_counts, ticks
+from fedfuse.report.partition import (
+    class_counts,
+    describe,
+    draw_partition,
+    draw_partitions,
+    partition_figure,
+    partitions_figure,
+    sample_counts,
+    ticks,
+)
 from fedfuse.report.style import save
 from tests.report.samples import check_picture, partition
 
@@ -113,3 +122,11 @@ def test_ticks_are_few_and_start_at_zero(number: int) -> None:
 def test_sample_counts_do_not_exceed_the_largest(largest: int) -> None:
     samples = sample_counts(largest)
     assert 1 <= min(samples) <= max(samples) <= largest
+
+
+def test_partitions_side_by_side_share_one_scale_of_bubbles(tmp_path: Path) -> None:
+    reports = {"alpha 1": partition(4, 10, 100), "alpha 0.1": partition(4, 10, 1)}
+    large, small = (axes.collections[0].get_sizes().max() for axes in partitions_figure(reports).axes)
+    assert large > 50 * small
+    draw_partitions(tmp_path / "partitions.png", reports)
+    check_picture(tmp_path / "partitions.png", 400, 300)

@@ -19,12 +19,15 @@ from rich.console import Console
 import fedfuse
 from fedfuse.cli import flower, generator
 from fedfuse.cli.console import console, errors, print_facts, print_sheet
+from fedfuse.cli.entry_points import OpenGroup
 from fedfuse.cli.export import export
+from fedfuse.cli.words import go_on_with, seeds_of, words_of
 from fedfuse.core.errors import ConfigError, FedfuseError, OlderKeyWarning, unknown
 
 FAILURE = 2
 app = typer.Typer(
     name="fedfuse",
+    cls=OpenGroup,
     help="Federated learning by distillation: fuse what many parties learnt into one model per architecture.",
     no_args_is_help=True,
     add_completion=False,
@@ -98,7 +101,7 @@ def run(
         try:
             result = loaded.run(folder, resume, overwrite, (progress,))
         except KeyboardInterrupt:
-            _interrupted(how_to_go_on(config, folder))
+            raise go_on_with(how_to_go_on(config, folder)) from None
     if not quiet:
         for sheet in (summary_sheet(result.summary), *metric_sheets(result.summary)):
             print_sheet(sheet)
@@ -122,7 +125,7 @@ def compare(
     from fedfuse.experiment.comparison import complete, plan, rehearse
     from fedfuse.experiment.sheets import comparison_facts, comparison_sheet
 
-    study = plan(experiments, _words(methods), _numbers(seeds) if seeds else [], assignments or (), out)
+    study = plan(experiments, words_of(methods), seeds_of(seeds) if seeds else [], assignments or (), out)
     _say([*study.remarks, *hints([cell.experiment.config for cell in study.cells])])
     progress = batch_progress(console, jobs)
     try:
@@ -131,45 +134,12 @@ def compare(
         with progress:
             complete(cells, jobs, progress)
     except KeyboardInterrupt:
-        _interrupted("the same command")
+        raise go_on_with("the same command") from None
     finally:
         if progress.comparison:  # of what was finished before a failure or Ctrl-C, too
             for sheet in (comparison_sheet(progress.comparison), *comparison_metric_sheets(progress.comparison)):
                 print_sheet(sheet)
             print_facts(**comparison_facts(progress.comparison))
-
-
-@app.command()
-def reproduce(
-    entry: Annotated[str | None, typer.Argument(metavar="ENTRY", help="a table or figure, e.g. feddf/table2")] = None,
-    scale: Annotated[str, typer.Option(help="smoke: it runs; small: an hour or so; paper: as printed")] = "smoke",
-    cells: Annotated[
-        list[str] | None, typer.Option(metavar="AXIS=LABEL,...", help="only these cells, e.g. method=FedAvg,FedDF")
-    ] = None,
-    seeds: Annotated[str, typer.Option(help="seeds, separated by commas (default: as many as the scale has)")] = "",
-    jobs: Annotated[int, typer.Option("--jobs", "--workers", min=1, help="runs at the same time")] = 1,
-    show: Annotated[bool, typer.Option("--show", help="print the last result and run nothing")] = False,
-    out: Annotated[Path, typer.Option(help="folder for all results")] = Path("reproduction"),
-    pages: Annotated[Path | None, typer.Option(help="write all results so far as pages to this folder")] = None,
-) -> None:
-    """List the papers' tables and figures, or run one and put its numbers beside the printed ones."""
-    from fedfuse.cli import reproduction
-    from fedfuse.reproduce import Store
-
-    store = Store(out)
-    if pages is not None:
-        reproduction.write_all(store, pages)
-        return
-    if entry is None:
-        reproduction.list_entries(store)
-        return
-    request = reproduction.Request.of(entry, scale, cells or (), _numbers(seeds) if seeds else None, store)
-    if not show:
-        try:
-            request.run(jobs)
-        except KeyboardInterrupt:
-            _interrupted("the same command")
-    request.report()
 
 
 @app.command()
@@ -277,27 +247,9 @@ def _engine(kind: str | None, workers: int | None, address: str | None) -> list[
     return whole + [f"engine.{key}={value}" for key, value in keys.items() if value is not None]
 
 
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
-
-
-def _numbers(text: str) -> list[int]:
-    try:
-        numbers = [int(word) for word in _words(text)]
-    except ValueError:
-        raise ConfigError(f"--seeds {text}: write whole numbers separated by commas, for example 0,1,2") from None
-    if not numbers or len(set(numbers)) < len(numbers):
-        raise ConfigError(f"--seeds {text}: write different whole numbers separated by commas, for example 0,1,2")
-    return numbers
-
-
 def _say(remarks: Iterable[str]) -> None:
     for remark in remarks:
         console.print(remark, style="yellow", highlight=False, markup=False, soft_wrap=True)
-
-
-def _interrupted(command: str) -> NoReturn:
-    raise FedfuseError(f"interrupted; finished rounds are kept, go on with: {command}") from None
 
 
 def _disk_sentence(error: OSError) -> str:

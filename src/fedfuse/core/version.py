@@ -1,3 +1,3 @@
-"""The version of the package; it stands here and nowhere else."""
+"""The version of the package. papers/pyproject.toml and CITATION.cff repeat it; a test compares them."""
 
 __version__ = "0.1.0"

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fedfuse.experiment.comparison import Comparison, complete, plan, rehearse
+from fedfuse.experiment.comparison import Cell, Comparison, complete, finished_runs, plan, rehearse
 from fedfuse.experiment.comparison.running import silence
 from fedfuse.experiment.progress import listeners
 from fedfuse.experiment.result import RunResult
 from fedfuse.experiment.run import Experiment, Given, run_folder
 from fedfuse.federation.events import Listener
+from fedfuse.federation.folder import RunFolder
 from fedfuse.methods import Method
 
 MethodGiven = str | Method | Mapping[str, Any]
@@ -67,7 +68,28 @@ def compare(
     given = [experiments] if isinstance(experiments, str | Path | Mapping | Experiment) else experiments
     chosen = [methods] if isinstance(methods, str | Mapping | Method) else methods
     study = plan(given, chosen, [seeds] if isinstance(seeds, int) else seeds, assignments, out, sections)
-    (listener,) = listeners(progress) or (silence,)
+    listener = _told(progress)
     for remark in study.remarks:
         listener({"event": "study_remark", "remark": remark})
     return complete(rehearse(study.cells, overwrite), jobs, listener)
+
+
+def run_all(
+    experiments: Mapping[str, Experiment] | Mapping[Path, Experiment],
+    *,
+    jobs: int = 1,
+    progress: bool | Listener = False,
+) -> dict[Path, RunResult]:
+    """Run experiments, each into the folder that it stands under. Runs that are there are kept, unfinished ones go on.
+
+    >>> short = Experiment.load("digits", method="fedavg", federation={"rounds": 1})
+    >>> [result.is_finished for result in fedfuse.run_all({"runs/short": short}).values()]
+    [True]
+    """
+    cells = [Cell(experiment, RunFolder(Path(folder))) for folder, experiment in experiments.items()]
+    return {cell.folder.path: result for cell, result in finished_runs(cells, jobs, _told(progress))}
+
+
+def _told(progress: bool | Listener) -> Listener:
+    """Whoever hears of several runs, as one listener."""
+    return next(iter(listeners(progress)), silence)

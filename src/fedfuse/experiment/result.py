@@ -8,7 +8,10 @@ from html import escape
 from typing import Any
 
 from fedfuse.core.errors import ConfigError, RunFolderError, unknown
+from fedfuse.data import PartitionReport
+from fedfuse.experiment.assembly import cautions
 from fedfuse.experiment.frames import frame_of
+from fedfuse.experiment.provenance import Provenance, starts
 from fedfuse.experiment.sheets import percent, summary_sheet
 from fedfuse.federation import RoundRecord
 from fedfuse.federation.folder import RunFolder
@@ -29,6 +32,21 @@ class RunResult:
     def accuracy(self) -> dict[str, float]:
         """Test accuracy after the last round, by prototype."""
         return {name: values["accuracy_last"] for name, values in self.summary["prototypes"].items()}
+
+    @property
+    def cautions(self) -> list[str]:
+        """What a reader of its numbers should know about its data, in sentences."""
+        return cautions(self.summary)
+
+    @property
+    def partition(self) -> PartitionReport:
+        """Who had which examples."""
+        return PartitionReport.load(self.folder.partition)
+
+    @property
+    def provenance(self) -> list[Provenance]:
+        """When, with which code and where it was begun and gone on with."""
+        return list(starts(self.folder))
 
     def model(self, prototype: str | None = None) -> Classifier:
         """The final model of a prototype, ready for inference; the only one if there is one."""

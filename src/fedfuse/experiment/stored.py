@@ -26,8 +26,6 @@ def load_run(folder: str | Path) -> RunResult:
     True
     """
     run = RunFolder(Path(folder))
-    if not run.holds_a_run():
-        raise RunFolderError(f"{folder} holds no run; give the folder that a run has written, with its config.yaml")
     if not run.is_complete():
         return _unfinished(run)
     rounds = (event for event in read_events(run.events) if event["event"] == "round_finished")
@@ -35,6 +33,8 @@ def load_run(folder: str | Path) -> RunResult:
 
 
 def _unfinished(run: RunFolder) -> RunResult:
+    if not run.holds_a_run():
+        raise RunFolderError(f"{run.path} holds no run; give the folder that a run has written, with its config.yaml")
     config = validate(read_yaml(run.config), str(run.config))
     snapshot = load_checkpoint(run.checkpoints, config.sha256())
     if snapshot is None:

@@ -1,7 +1,7 @@
 """What an experiment file may say, and how it is read."""
 
 from fedfuse.experiment.config.changes import assign, merge
-from fedfuse.experiment.config.files import read_yaml, validate
+from fedfuse.experiment.config.files import checked, read_yaml, validate
 from fedfuse.experiment.config.schema import ExperimentConfig, Raw, json_schema
 
-__all__ = ["ExperimentConfig", "Raw", "assign", "json_schema", "merge", "read_yaml", "validate"]
+__all__ = ["ExperimentConfig", "Raw", "assign", "checked", "json_schema", "merge", "read_yaml", "validate"]

@@ -17,11 +17,6 @@ def refusal(error: Mapping[str, Any], raw: Any, section: tuple[str, ...], where:
     return ConfigError(f"{where}: {_sentence(error, '.'.join(address))}")
 
 
-def sentence(error: Mapping[str, Any], raw: Any) -> str:
-    """One pydantic error in plain words: the key, its value, what would be right."""
-    return _sentence(error, ".".join(_address(error, raw)))
-
-
 def _sentence(error: Mapping[str, Any], address: str) -> str:
     at = f"{address}: " if address else ""
     context = error.get("ctx", {})

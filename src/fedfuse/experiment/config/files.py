@@ -30,11 +30,12 @@ def validate(raw: Any, where: str = "the experiment") -> ExperimentConfig:
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from None
     for name, changes in methods.items():
-        _checked(Recipe, changed_recipe(name, changes), ("methods", name), where)
-    return _checked(ExperimentConfig, completed, (), where)
+        checked(Recipe, changed_recipe(name, changes), where, ("methods", name))
+    return checked(ExperimentConfig, completed, where)
 
 
-def _checked(kind: type[T], raw: Raw, section: tuple[str, ...], where: str) -> T:
+def checked(kind: type[T], raw: Raw, where: str, section: tuple[str, ...] = ()) -> T:
+    """A raw mapping as settings, or one sentence about what is wrong with it; ``section`` is where it was found."""
     try:
         return kind.model_validate(raw)
     except ValidationError as error:
