@@ -54,7 +54,8 @@ def stop(event):
         raise KeyboardInterrupt
 
 
-def test_a_class_that_is_derived_from_ours_is_not_taken_for_it(sneaky):
+@pytest.mark.usefixtures("sneaky")
+def test_a_class_that_is_derived_from_ours_is_not_taken_for_it():
     ours = experiment({"name": "fedavg", "local": {"kind": "proximal"}}).config
     theirs = experiment(SNEAKY_METHOD).config
     assert theirs.method.local.kind == "sneaky:Sneaky"
@@ -63,7 +64,8 @@ def test_a_class_that_is_derived_from_ours_is_not_taken_for_it(sneaky):
     assert "code" not in ours.identity()
 
 
-def test_an_object_of_it_is_the_same_as_its_address(sneaky):
+@pytest.mark.usefixtures("sneaky")
+def test_an_object_of_it_is_the_same_as_its_address():
     part = import_object("sneaky:Sneaky", "test")()
     assert experiment({"name": "fedavg", "local": part}).config.sha256() == experiment(SNEAKY_METHOD).config.sha256()
 
@@ -125,7 +127,8 @@ class TestAfterAChangeOfTheCode:
             compare({**TINY}, [SNEAKY_METHOD], [0], out=tmp_path / "study")
 
 
-def test_code_that_was_changed_after_its_import_is_not_run_under_the_new_hash(sneaky, own_module):
+@pytest.mark.usefixtures("sneaky")
+def test_code_that_was_changed_after_its_import_is_not_run_under_the_new_hash(own_module):
     config = experiment(SNEAKY_METHOD).config
     (own_module / "sneaky.py").write_text(SNEAKY + "# mended\n")
     with pytest.raises(ConfigError, match=r"sneaky.py was changed after this process had imported it; start the"):

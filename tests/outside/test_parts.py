@@ -1,4 +1,4 @@
-"""Parts from a folder outside the package, one for every slot: by address, by --set, as objects; stopped and resumed."""
+"""Parts from a folder outside the package, one for every slot: by address, by --set, as objects; resumed."""
 
 from __future__ import annotations
 

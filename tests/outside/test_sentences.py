@@ -124,6 +124,36 @@ def test_a_method_whose_name_cannot_be_used(own_module, name, sentence):
         Experiment({**TINY, "method": f"own_methods:{name}"})
 
 
+PARTITIONS = """
+import numpy as np
+import fedfuse
+
+class Given(fedfuse.Partition):
+    positions: list[list[int]]
+
+    def assign(self, labels, classes, key, owners=None):
+        return [np.array(own, dtype=np.int64) for own in self.positions]
+"""
+
+
+@pytest.mark.parametrize(
+    ("positions", "sentence"),
+    [
+        ([[0, 1], [1, 2]], "gives an example to two clients"),
+        ([[0, 1], []], "leaves a client without examples"),
+        ([], "leaves a client without examples"),
+        ([[0, 1], [5, 5000]], "gives positions outside of the 78 training examples"),
+        ([[-1, 0]], "gives positions outside of the 78 training examples"),
+    ],
+)
+def test_a_partition_that_cannot_be_is_refused_before_round_1(own_module, positions, sentence):
+    (own_module / "own_partition.py").write_text(PARTITIONS)
+    experiment = Experiment({**TINY, "partition": {"kind": "own_partition:Given", "positions": positions}})
+    with pytest.raises(ConfigError, match=f"^partition own_partition:Given {sentence}$"):
+        experiment.run(own_module / "run")
+    assert not (own_module / "run").exists()
+
+
 class Outer:
     class Inner(Objective):
         def begin(self, client):

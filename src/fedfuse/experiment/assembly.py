@@ -15,6 +15,7 @@ from fedfuse.core.hashes import sha256_of
 from fedfuse.core.imports import check_findable_elsewhere
 from fedfuse.core.randomness import Key
 from fedfuse.data import ClientDatasets, Dataset, Indices, PartitionReport, Splits, Transform, load, split
+from fedfuse.data.partition.base import check_assignment
 from fedfuse.data.pretrained_tokens import check_encoder
 from fedfuse.data.readers.contents import UNLABELLED
 from fedfuse.data.tokens import TextSettings
@@ -106,6 +107,7 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None,
     dataset, splits = loaded or load_examples(config, log)
     labels, owners = splits.train.labels, splits.train.owners
     assignment = config.partition.assign(labels, dataset.classes, key.child("partition"), owners)
+    check_assignment(config.partition.kind, assignment, len(labels))
     partition = PartitionReport.of(config.partition, assignment, labels, dataset.classes, owners)
     compute = Compute.of(config.compute)
     transform = Transform.of(dataset, config.data)

@@ -47,6 +47,9 @@ def check_part(
             law(case)
         except AssertionError as broken:
             raise AssertionError(f"{_called(made)} breaks the law '{name}': {broken}") from None
+        except Exception as error:
+            error.add_note(f"while {_called(made)} was tried for the law '{name}'")
+            raise
 
 
 def _made(part: Any, values: Mapping[str, Any]) -> Part | Method:

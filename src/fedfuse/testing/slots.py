@@ -79,7 +79,7 @@ SLOTS = (
     Slot(Fuse, _fuse),
     Slot(TeacherKind, _teachers),
     Slot(SourceSettings, lambda part: {"method": DISTILLED, "source": part}),
-    Slot(Partition, lambda part: {"partition": part}, (*EVERY, gives_no_example_twice)),
+    Slot(Partition, lambda part: {"partition": part}, (gives_no_example_twice, *EVERY)),
     Slot(Architecture, lambda part: {"data": IMAGES, "models": {"one": part}}, (*EVERY, is_saved_and_loaded)),
     Slot(Optimizer, lambda part: {"training": {"optimizer": part}}),
     Slot(Metric, lambda part: {"evaluation": {"metrics": [part]}}, (*EVERY, changes_no_model)),

@@ -39,6 +39,17 @@ class Partition(Part):
         return [str(client) for client in range(len(assignment))]
 
 
+def check_assignment(kind: str, assignment: Sequence[Indices], examples: int) -> None:
+    """Refuse what a partition from outside may do wrong."""
+    if not assignment or not all(len(part) for part in assignment):
+        raise ConfigError(f"partition {kind} leaves a client without examples")
+    everybody = np.concatenate(assignment)
+    if everybody.min() < 0 or everybody.max() >= examples:
+        raise ConfigError(f"partition {kind} gives positions outside of the {examples} training examples")
+    if len(np.unique(everybody)) < len(everybody):
+        raise ConfigError(f"partition {kind} gives an example to two clients")
+
+
 class DrawnPartition(Partition):
     """Divides the examples at random, whosever they were."""
 
