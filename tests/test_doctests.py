@@ -19,7 +19,7 @@ MODULES = [".".join(("fedfuse", *path.relative_to(SOURCE).with_suffix("").parts)
 @pytest.mark.parametrize("module", MODULES)
 def test_examples_are_true(module, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    names = {"fedfuse": fedfuse, "torch": torch, "__name__": "examples"}
+    names = {"fedfuse": fedfuse, "Experiment": fedfuse.Experiment, "torch": torch, "__name__": "examples"}
     found = doctest.DocTestFinder(exclude_empty=True).find(import_module(module), module, globs=names)
     examples = [test for test in found if test.examples]
     assert examples

@@ -22,7 +22,7 @@ def shown():
     for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]:
         for place, block in enumerate(BLOCK.findall(page.read_text(encoding="utf-8"))):
             before, *methods = METHOD.split(block)
-            for method in methods:
+            for method in methods if "my_methods" not in block else ():  # the tutorial's own test runs these
                 text = before + method if len(methods) == 1 else method
                 yield pytest.param(text, id=f"{page.relative_to(ROOT)}-{place}")
 

@@ -49,7 +49,6 @@ __all__ = [
     "Screen",
     "Screened",
     "ServerView",
-    "Shapes",
     "Source",
     "SourceSettings",
     "Spread",
@@ -124,7 +123,6 @@ _PLACES = {
     "Screen": "fedfuse.parts.screen",
     "Screened": "fedfuse.parts.screen",
     "ServerView": "fedfuse.parts.context",
-    "Shapes": "fedfuse.parts.base",
     "Source": "fedfuse.runtime.source",
     "SourceSettings": "fedfuse.parts.sources",
     "Spread": "fedfuse.experiment.comparison",
@@ -179,7 +177,7 @@ if TYPE_CHECKING:
     from fedfuse.models import Architecture, Classifier
     from fedfuse.models.classifier import LayeredClassifier
     from fedfuse.models.saved import load_model
-    from fedfuse.parts.base import CheckContext, Shapes
+    from fedfuse.parts.base import CheckContext
     from fedfuse.parts.context import ClientContext, ServerView
     from fedfuse.parts.fuse import Fuse, Fused
     from fedfuse.parts.local import Batch, Hooks, Objective

@@ -130,7 +130,8 @@ class RecordingEngine(Engine):
 def replay(folder: str | Path) -> LastRound:
     """Play the last round of the run in a folder from the checkpoint before it, which gives the same bits again.
 
-    >>> last = fedfuse.replay("runs/digits-fedavg-seed0")
+    >>> run = fedfuse.run("digits", method="fedavg", federation={"rounds": 1}, out="runs/replayed")
+    >>> last = fedfuse.replay(run.folder.path)
     >>> last.average.equals(last.final)
     True
     """

@@ -1,9 +1,9 @@
 """Our laws for anybody's part.
 
->>> check_part(Dynamic(strength=0.1))                        # an object
->>> check_part("my_methods:Dynamic", verbose=True)           # or its address
->>> check_part(Dynamic(strength=0), equals="fedavg")         # a limit that it must have, bit for bit
->>> check_part(Dynamic(), method={"merge": DynamicMean()})   # beside parts that it needs
+check_part(Dynamic(strength=0.1))                        # an object
+check_part("my_methods:Dynamic", verbose=True)           # or its address
+check_part(Dynamic(strength=0), equals="fedavg")         # a limit that it must have, bit for bit
+check_part(Dynamic(), method={"merge": DynamicMean()})   # beside parts that it needs
 """
 
 from __future__ import annotations
