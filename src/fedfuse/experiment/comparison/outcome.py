@@ -79,7 +79,10 @@ class Row:
     def records(self) -> Iterator[dict[str, Any]]:
         """Its numbers seed by seed."""
         names = {"experiment": self.experiment, "method": self.method, "model": self.prototype}
-        measured = {name: value for name, value in vars(self).items() if not isinstance(value, str) and name != "seeds"}
+        plain = ("seeds", "metrics", *(name for name, value in vars(self).items() if isinstance(value, str)))
+        measured = {name: value for name, value in vars(self).items() if name not in plain}
+        for name, metric in self.metrics.items():
+            measured |= {f"{name}_last": metric.last, f"{name}_best": metric.best}
         for place, seed in enumerate(self.seeds):
             yield {**names, "seed": seed, **{name: _of_seed(place, value) for name, value in measured.items()}}
 
