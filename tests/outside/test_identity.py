@@ -70,6 +70,12 @@ def test_an_object_of_it_is_the_same_as_its_address():
     assert experiment({"name": "fedavg", "local": part}).config.sha256() == experiment(SNEAKY_METHOD).config.sha256()
 
 
+@pytest.mark.usefixtures("sneaky")
+def test_it_cannot_call_itself_as_one_of_ours():
+    with pytest.raises(ValueError, match="Input should be 'sneaky:Sneaky'"):
+        import_object("sneaky:Sneaky", "test")(kind="proximal")
+
+
 @pytest.mark.parametrize("name", [name for name in PARTS if name != "engine"])
 @pytest.mark.usefixtures("here")
 def test_the_identity_has_the_address_and_the_hash_of_every_part(name):

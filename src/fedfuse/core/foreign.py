@@ -24,7 +24,8 @@ PACKAGE = __name__.partition(".")[0]
 
 def address_of(part: type) -> str:
     """``package.module:Class``, by which another process or a later run finds it again."""
-    return f"{part.__module__}:{part.__qualname__}"
+    module = "__main__" if part.__module__ == "__mp_main__" else part.__module__  # a worker's name for the script
+    return f"{module}:{part.__qualname__}"
 
 
 def findable(value: Any, what: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, SupportsIndex
+from typing import Any, ClassVar, Literal, SupportsIndex
 
 from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic.fields import FieldInfo
@@ -51,7 +51,8 @@ class Part(Settings):
         super().__pydantic_init_subclass__(**options)
         if not is_ours(cls):
             remember_source(cls)
-            cls.model_fields[cls.chooser] = FieldInfo(annotation=str, default=address_of(cls))
+            address = address_of(cls)
+            cls.model_fields[cls.chooser] = FieldInfo(annotation=Literal[address], default=address)  # type: ignore[arg-type]
             cls.model_rebuild(force=True)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
