@@ -179,7 +179,7 @@ def test_a_metric_that_fails_is_null_in_every_file_and_said_once(module, out):
     [
         (["macro-f1"], r"evaluation\.metrics\.0: unknown kind 'macro-f1' \(did you mean 'macro_f1'\?\)"),
         (["own_metrics:Nothing"], r"evaluation\.metrics\.0: kind: unknown name 'Nothing'"),
-        (["own_metrics:Stranger"], r"own_metrics:Stranger is no Metric; derive it from fedfuse\.parts\.metrics"),
+        (["own_metrics:Stranger"], r"own_metrics:Stranger is no Metric; derive it from fedfuse\.Metric"),
         (["own_metrics:Empty"], "own_metrics:Empty has no compute, without which it is no Metric; write it"),
         (["no_such_module:X"], "no_such_module cannot be imported"),
         ([{"kind": "calibration_error", "bin": 3}], r"evaluation\.metrics\.0: unknown key 'bin' \(did you mean 'bins'"),
@@ -210,6 +210,7 @@ class TestIdentity:
     def test_the_source_of_a_metric_from_outside_is_in_it(self, module, tmp_path):
         before = experiment(metrics=[f"{module}:TopK"]).config.sha256()
         (tmp_path / "own_metrics.py").write_text(MODULE + "\n# changed\n")
+        del sys.modules[module]
         assert experiment(metrics=[f"{module}:TopK"]).config.sha256() != before
 
     def test_a_name_alone_is_the_same_as_spelled_out(self):

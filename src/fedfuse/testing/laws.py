@@ -12,7 +12,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
-import torch
 import yaml
 from torch import Tensor
 
@@ -157,15 +156,10 @@ def is_saved_and_loaded(case: Case) -> None:
     """A model's file is enough to make the network again."""
     weights = case.straight.snapshot.server.weights["one"]
     with opened(case.trial.config, EventLog()) as built, TemporaryDirectory() as folder:
-        bank, path = built.federation.bank, Path(folder) / "one.safetensors"
-        network, inputs = bank.lend("one", weights).eval(), built.clients.test_inputs
-        architecture = case.trial.config.models["one"]
+        bank, test, path = built.federation.bank, built.federation.test, Path(folder) / "one.safetensors"
+        architecture, network = case.trial.config.models["one"], bank.lend("one", weights)
         save_model(path, architecture, bank.input_shape, bank.classes, weights, built.interface, network)
-        loaded = load_model(path, trust_own_code=True)
-        assert inputs is not None
-        shown = inputs.inputs(inputs.all_indices())
-        with torch.no_grad():
-            same = torch.equal(loaded(shown), network(shown))
+        same = test.score(load_model(path, trust_own_code=True)) == test.score(network)
     _require(same, "a model that was saved and loaded says something else")
 
 
