@@ -67,8 +67,8 @@ def test_it_is_stopped_after_a_round_and_goes_on_to_the_same_bytes(tmp_path, nam
 
 
 @every_part
-def test_it_keeps_the_laws_with_worker_processes_too(name):
-    check_part(made(PARTS[name]))
+def test_it_keeps_the_laws_and_those_that_work_on_clients_in_other_processes_too(name):
+    check_part(made(PARTS[name]), workers=name in ("local", "protocol", "upload", "model", "teachers"))
 
 
 def test_a_whole_method_keeps_the_laws():
@@ -76,10 +76,10 @@ def test_a_whole_method_keeps_the_laws():
 
 
 def test_feddyn_without_strength_is_fedavg():
-    check_part("my_methods:Dynamic", values={"strength": 0}, equals="fedavg")
+    check_part("my_methods:Dynamic", values={"strength": 0}, equals="fedavg", workers=False)
 
 
 def test_teachers_that_are_the_clients_teach_as_the_clients():
     from fedfuse.parts.teachers import ClientTeachers
 
-    check_part("my_teachers:Halfway", values={"share": 0}, equals=ClientTeachers())
+    check_part("my_teachers:Halfway", values={"share": 0}, equals=ClientTeachers(), workers=False)

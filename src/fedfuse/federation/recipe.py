@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Self
 
 from pydantic import Field, model_validator
@@ -120,12 +119,12 @@ class Recipe(Settings):
         """Whether the server ends up with models of its own, and not only the clients."""
         return self.protocol.carries in ("weights", "layer") or self.fuse.reads != "nothing"
 
-    @cached_property
+    @property
     def chain(self) -> Chain:
         """The links of the upload."""
         return Chain(self.upload)
 
-    @cached_property
+    @property
     def asking(self) -> Asking:
         """How clients are asked for their scores."""
         return Asking(self.scores)

@@ -15,7 +15,7 @@ from typing import Any
 from fedfuse.core.imports import import_object
 from fedfuse.core.part import Part
 from fedfuse.methods import Method
-from fedfuse.testing.laws import Case, is_the_same_as
+from fedfuse.testing.laws import Case, does_not_change_with_workers, is_the_same_as
 from fedfuse.testing.slots import Slot, slot_of
 from fedfuse.testing.trial import Trial
 
@@ -27,19 +27,21 @@ def check_part(
     *,
     equals: Part | Method | str | None = None,
     values: Mapping[str, Any] = NOTHING,
+    workers: bool = True,
     verbose: bool = False,
     **sections: Any,
 ) -> None:
     """Try a part, or a whole method, in small experiments on toy data; an AssertionError names the law that it breaks.
 
     A class or an address is made with ``values``. ``equals`` is a method, or a part of the same slot, whose models it
-    must give bit for bit. ``sections`` are laid over the toy experiment, key by key, as in ``fedfuse.run``.
+    must give bit for bit. Without ``workers`` no other process is started, which takes most of the time. ``sections``
+    are laid over the toy experiment, key by key, as in ``fedfuse.run``.
     """
     made = _made(part, values)
     slot = slot_of(made)
     case = Case(made, Trial.of(slot.place(made), sections), Trial.of(sections))
     laws = slot.laws if equals is None else (*slot.laws, is_the_same_as(_limit(slot, equals, sections)))
-    for law in laws:
+    for law in laws if workers else [law for law in laws if law is not does_not_change_with_workers]:
         name = law.__name__.replace("_", " ")
         if verbose:
             print(name, flush=True)
