@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -111,28 +111,9 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None,
     partition = PartitionReport.of(config.partition, assignment, labels, dataset.classes, owners)
     compute = Compute.of(config.compute)
     transform = Transform.of(dataset, config.data)
-    if dataset.tokenizer is not None:
-        _check_tokens(config)
-    bank = ModelBank(config.models, dataset.model_shape, dataset.classes, compute)
-    for prototype in bank.prototypes:
-        bank.layout(prototype)  # builds the network once, so that an impossible one is refused now
-    surroundings = Surroundings(
-        splits.public,
-        splits.train,
-        transform,
-        compute,
-        key.child("source"),
-        dataset.classes,
-        config.recipe.needs_labels,
-        dataset.tokenizer,
-        splits.test,
-    )
-    source = _source(config, surroundings)
-    inputs = None if source is None else _inputs_per_round(config.recipe, source, key)
-    context = CheckContext(bank, config.training.optimizer, has_validation=len(splits.validation) > 0, inputs=inputs)
-    for part in config.recipe.parts:
-        part.check(context)
-    _check_upload(config.recipe, bank, inputs)
+    bank = _bank(config, dataset, compute)
+    source = _source(config, dataset, splits, transform, compute)
+    _check_parts(config, bank, source, has_validation=len(splits.validation) > 0)
     parties, settings = _parties(config, assignment)
     _check_students(config, settings, len(parties))
     clients_per_round(config.federation, len(assignment))
@@ -147,12 +128,9 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None,
         rounds=config.federation.rounds,
         key=key,
     )
-
-    def evaluator(examples: Any, measure: Metrics | None = None) -> Evaluator:
-        by_batch = config.federation.batch_norm == "batch"
-        return Evaluator(examples, transform, compute, config.evaluation.batch_size, by_batch, measure)
-
+    by_batch = config.federation.batch_norm == "batch"
     metrics = Metrics(config.evaluation.metrics, dataset.class_names, log) if config.evaluation.metrics else None
+    test = Evaluator(splits.test, transform, compute, config.evaluation.batch_size, by_batch, metrics)
     federation = Federation(
         recipe=config.recipe,
         settings=settings,
@@ -160,14 +138,34 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None,
         clients=len(parties),
         bank=bank,
         engine=engine or config.engine.open(clients, log),
-        test=evaluator(splits.test, metrics),
-        validation=evaluator(splits.validation) if len(splits.validation) else None,
+        test=test,
+        validation=replace(test, examples=splits.validation, measure=None) if len(splits.validation) else None,
         source=source,
         key=key,
         log=log,
         has_wire=not config.recipe.pooled,
     )
     return Built(config, dataset, splits, partition, compute, source, clients, federation)
+
+
+def _bank(config: ExperimentConfig, dataset: Dataset, compute: Compute) -> ModelBank:
+    """The models, each built once, so that an impossible one is refused now."""
+    if dataset.tokenizer is not None:
+        _check_tokens(config)
+    bank = ModelBank(config.models, dataset.model_shape, dataset.classes, compute)
+    for prototype in bank.prototypes:
+        bank.layout(prototype)
+    return bank
+
+
+def _check_parts(config: ExperimentConfig, bank: ModelBank, source: Source | None, has_validation: bool) -> None:
+    """Every part can work in this experiment."""
+    recipe, key = config.recipe, Key(config.seed)
+    inputs = None if source is None else _inputs_per_round(recipe, source, key)
+    context = CheckContext(bank, config.training.optimizer, has_validation, inputs)
+    for part in recipe.parts:
+        part.check(context)
+    _check_upload(recipe, bank, inputs)
 
 
 def _check_tokens(config: ExperimentConfig) -> None:
@@ -210,10 +208,23 @@ def _check_students(config: ExperimentConfig, settings: FederationSettings, clie
             )
 
 
-def _source(config: ExperimentConfig, surroundings: Surroundings) -> Source | None:
+def _source(
+    config: ExperimentConfig, dataset: Dataset, splits: Splits, transform: Transform, compute: Compute
+) -> Source | None:
     """The distillation inputs, if any part of the experiment reads them."""
     if not config.recipe.needs_source and config.federation.batch_norm != "reestimate":
         return None
+    surroundings = Surroundings(
+        splits.public,
+        splits.train,
+        transform,
+        compute,
+        Key(config.seed).child("source"),
+        dataset.classes,
+        config.recipe.needs_labels,
+        dataset.tokenizer,
+        splits.test,
+    )
     if surroundings.reads_labels and isinstance(config.source, HeldOut) and UNLABELLED in surroundings.public.labels:
         raise ConfigError(
             f"method {config.method.called} reads the labels of public examples; give data.public as (inputs, labels)"
