@@ -7,7 +7,6 @@ import sys
 
 import numpy as np
 import pytest
-from fedfuse.flower.client import clients_of, own_examples
 from flwr.cli.build import build_fab_from_disk
 from flwr.cli.config_utils import load_and_validate
 from typer.testing import CliRunner
@@ -16,6 +15,7 @@ from fedfuse.cli.app import app as cli
 from fedfuse.core.errors import ConfigError, DataError
 from fedfuse.experiment.config import read_yaml, validate
 from fedfuse.experiment.run import Experiment
+from fedfuse.flower.party import clients_of, own_examples
 from fedfuse.flower.project import new_project
 from fedfuse.flower.server import run_on
 from tests.flower.federation import assert_same, flower_config, grid_of, local_config
