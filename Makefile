@@ -6,13 +6,17 @@ RUN := $(VENV)/bin/python -m
 PIP := $(RUN) pip --quiet --disable-pip-version-check
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
-.PHONY: demo test test-engines coverage check format docs bench check-methods same-bits clean
+.PHONY: demo test test-long test-engines coverage check format docs bench check-methods same-bits clean
 
 demo: $(VENV)/installed
 	$(RUN) fedfuse compare digits --methods fedavg,feddf --seeds 0,1,2 --out runs/demo --overwrite
 
 test: check
 	$(RUN) pytest -n $(CORES)
+
+# Tests that start many processes: parts from outside with workers, killed and resumed.
+test-long: $(VENV)/installed-dev
+	$(RUN) pytest -n $(CORES) -m long
 
 # The tests again, with the share of lines and branches that they run in this process and its test workers; fails below
 # fail_under of pyproject.toml. Not part of test, because watching every line takes a third longer.

@@ -15,7 +15,7 @@ from fedfuse.experiment.run import Experiment
 from tests.helpers import files_of
 from tests.outside.parts import TINY
 
-pytestmark = pytest.mark.usefixtures("without_pictures", "here")
+pytestmark = [pytest.mark.usefixtures("without_pictures", "here"), pytest.mark.long]
 
 
 def test_feddyn_is_killed_twice_and_resumed(here, tmp_path):

@@ -66,11 +66,13 @@ def test_it_is_stopped_after_a_round_and_goes_on_to_the_same_bytes(tmp_path, nam
     assert result_of(resumed) == result_of(expected)
 
 
+@pytest.mark.long
 @every_part
 def test_it_keeps_the_laws_and_those_that_work_on_clients_in_other_processes_too(name):
     check_part(made(PARTS[name]), workers=name in ("local", "protocol", "upload", "model", "teachers"))
 
 
+@pytest.mark.long
 def test_a_whole_method_keeps_the_laws():
     check_part("my_methods:FEDDYN")
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from tests.helpers import files_of
 from tests.outside.parts import TINY
 
@@ -21,6 +23,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.long
 def test_its_own_workers_find_it_and_others_are_told_to_move_it(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT.format(TINY=TINY))
     done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True)
