@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fedfuse.core.hashes import order_of
 from fedfuse.core.weights import Weights
-from fedfuse.runtime.evaluate import evaluation_mode
+from fedfuse.models.modes import evaluation_mode
 from tests.helpers import TinyNorm, make_bank, make_evaluator, make_examples, make_weights
 
 

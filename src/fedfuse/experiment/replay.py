@@ -23,10 +23,11 @@ from fedfuse.federation.folder import RunFolder
 from fedfuse.federation.state import ClientStates
 from fedfuse.models import Classifier
 from fedfuse.models.autoencoder import autoencoder
+from fedfuse.models.modes import evaluation_mode
 from fedfuse.parts.scores.base import SLOT as SCORES
 from fedfuse.parts.scores.reconstruction import NETWORK
 from fedfuse.parts.teachers import GaussianTeachers, RoundModels
-from fedfuse.runtime.evaluate import Evaluator, evaluation_mode
+from fedfuse.runtime.evaluate import Evaluator
 from fedfuse.runtime.pool import Pool
 
 

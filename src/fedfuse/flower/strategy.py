@@ -23,11 +23,11 @@ from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.data import Normalisation, Transform
 from fedfuse.models import Classifier
+from fedfuse.models.modes import evaluation_mode
 from fedfuse.parts.fuse import Distiller
 from fedfuse.parts.fuse.batches import batches_from
 from fedfuse.parts.fuse.distiller import DistillContext
 from fedfuse.runtime.compute import Compute
-from fedfuse.runtime.evaluate import evaluation_mode
 from fedfuse.runtime.pool import silence
 from fedfuse.runtime.source import PREDICTION_BATCH, Source
 

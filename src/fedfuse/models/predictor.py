@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +13,9 @@ from torch import Tensor, nn
 
 from fedfuse.core.errors import DataError
 from fedfuse.core.hashes import order_of
+from fedfuse.core.slices import even_slices
 from fedfuse.models.interface import Interface
+from fedfuse.models.modes import batch_norms, evaluation_mode
 
 BATCH = 256
 """Inputs at a time."""
@@ -45,47 +45,25 @@ class Predictor:
                 "the model normalises by each batch (federation.batch_norm: batch), so it must be asked about two "
                 "inputs at least, and better about hundreds"
             )
-        return self._ask(_without_statistics(network), inputs, self._mixed_batches(inputs))
+        return self._ask(network, inputs, self._mixed_batches(inputs), by_batch=True)
 
     def goes_by_batch(self, network: nn.Module) -> bool:
         """Whether an answer depends on the inputs beside it."""
-        return self.interface.batch_statistics is not None and bool(_batch_norms(network))
+        return self.interface.batch_statistics is not None and bool(batch_norms(network))
 
     def in_words(self) -> str:
         return self.interface.in_words(self.input_shape)
 
     def _mixed_batches(self, inputs: Tensor) -> Sequence[Tensor]:
         """Of equal size and in an order that depends on the inputs alone, as where the model was evaluated."""
-        size = self.interface.batch_statistics or BATCH
-        return order_of(inputs).tensor_split(min(-(-len(inputs) // size), len(inputs) // 2))
+        order = order_of(inputs)
+        return [order[where] for where in even_slices(len(inputs), self.interface.batch_statistics or BATCH)]
 
-    def _ask(self, network: nn.Module, inputs: Tensor, batches: Sequence[Tensor]) -> Tensor:
+    def _ask(self, network: nn.Module, inputs: Tensor, batches: Sequence[Tensor], by_batch: bool = False) -> Tensor:
         transform = self.interface.inputs.transform(self.input_shape)
         device = next((parameter.device for parameter in network.parameters()), torch.device("cpu"))
         answers = torch.empty(len(inputs), len(self.interface.class_names))
-        with torch.inference_mode(), _in_eval_mode(network):
+        with evaluation_mode(network, by_batch), torch.inference_mode():
             for where in batches:
                 answers[where] = network(transform(inputs[where]).to(device)).cpu()
         return answers
-
-
-def _without_statistics(network: nn.Module) -> nn.Module:
-    """A copy whose BatchNorm layers have nothing but the batch to normalise by."""
-    network = copy.deepcopy(network)
-    for layer in _batch_norms(network):
-        layer.running_mean = layer.running_var = None
-    return network
-
-
-def _batch_norms(network: nn.Module) -> list[nn.modules.batchnorm._BatchNorm]:
-    return [layer for layer in network.modules() if isinstance(layer, nn.modules.batchnorm._BatchNorm)]
-
-
-@contextmanager
-def _in_eval_mode(network: nn.Module) -> Iterator[None]:
-    was_training = network.training
-    network.eval()
-    try:
-        yield
-    finally:
-        network.train(was_training)

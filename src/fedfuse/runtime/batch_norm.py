@@ -1,32 +1,15 @@
-"""BatchNorm layers apart from the rest of a network: using batch statistics, re-estimating running ones."""
+"""Running statistics of BatchNorm layers, computed anew."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import torch
 from torch import nn
 
-from fedfuse.runtime.batches import even_slices
+from fedfuse.core.slices import even_slices
+from fedfuse.models.modes import batch_norms_training
 from fedfuse.runtime.source import Source
 
-BatchNorm = nn.modules.batchnorm._BatchNorm
 REESTIMATION_BATCH = 256
-
-
-@contextmanager
-def batch_norms_training(model: nn.Module) -> Iterator[list[BatchNorm]]:
-    """Inside the block, BatchNorm layers use and gather batch statistics while all else is in eval mode."""
-    layers = [layer for layer in model.modules() if isinstance(layer, BatchNorm)]
-    was_training = model.training
-    model.eval()
-    for layer in layers:
-        layer.train()
-    try:
-        yield layers
-    finally:
-        model.train(was_training)
 
 
 @torch.no_grad()

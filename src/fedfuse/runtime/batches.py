@@ -10,12 +10,13 @@ ever dropped.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count, pairwise
+from itertools import count
 
 import torch
 from torch import Tensor
 
 from fedfuse.core.randomness import Key
+from fedfuse.core.slices import slices
 
 WINDOW = 50
 """Batches among which texts of similar length are looked for."""
@@ -34,24 +35,6 @@ def epoch_batches(size: int, batch_size: int, key: Key | None, lengths: Tensor |
     order = torch.cat([window[lengths[window].argsort(stable=True)] for window in windows])
     batches = [order[where] for where in slices(size, batch_size)]
     return [batches[position] for position in torch.randperm(len(batches), generator=random).tolist()]
-
-
-def slices(size: int, batch_size: int) -> list[slice]:
-    """``range(size)`` in order, cut into batches."""
-    starts = list(range(0, size, batch_size))
-    if len(starts) > 1 and size - starts[-1] == 1:
-        starts.pop()
-    return [slice(start, end) for start, end in pairwise([*starts, size])]
-
-
-def even_slices(size: int, batch_size: int) -> list[slice]:
-    """``range(size)`` in order, cut into batches of equal size, give or take one, and of two at least.
-
-    For statistics of batches: a small last one would count as much as the others and know far less.
-    """
-    parts = max(1, min(-(-size // batch_size), size // 2))
-    borders = [size * part // parts for part in range(parts + 1)]
-    return [slice(start, end) for start, end in pairwise(borders)]
 
 
 def endless_batches(size: int, batch_size: int, key: Key, lengths: Tensor | None = None) -> Iterator[Tensor]:

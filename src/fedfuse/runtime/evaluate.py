@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -12,9 +11,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fedfuse.core.hashes import order_of
+from fedfuse.core.slices import even_slices, slices
 from fedfuse.data import Examples, Transform
-from fedfuse.runtime.batch_norm import batch_norms_training
-from fedfuse.runtime.batches import even_slices, slices
+from fedfuse.models.modes import evaluation_mode
 from fedfuse.runtime.compute import Compute
 
 Values = Mapping[str, float | None]
@@ -100,27 +99,3 @@ def _in_order(answers: Sequence[Tensor], batches: Batches) -> Tensor:
     for where, answer in zip(batches, answers, strict=True):
         table[where] = answer
     return table
-
-
-@contextmanager
-def evaluation_mode(model: nn.Module, batch_statistics: bool = False) -> Iterator[None]:
-    """Put a network into eval mode inside the block, and back into the mode it had.
-
-    With ``batch_statistics`` the norm layers normalise by each batch, and their running statistics are
-    put back afterwards, so that looking at a model never changes it.
-    """
-    if batch_statistics:
-        with batch_norms_training(model) as layers:
-            saved = [(buffer, buffer.clone()) for layer in layers for buffer in layer.buffers()]
-            try:
-                yield
-            finally:
-                for buffer, value in saved:
-                    buffer.copy_(value)
-        return
-    was_training = model.training
-    model.eval()
-    try:
-        yield
-    finally:
-        model.train(was_training)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from fedfuse.core.slices import slices
 from fedfuse.models import Classifier
-from fedfuse.runtime.batches import slices
-from fedfuse.runtime.evaluate import evaluation_mode
+from fedfuse.models.modes import evaluation_mode
 from fedfuse.runtime.source import PREDICTION_BATCH, Source
 
 

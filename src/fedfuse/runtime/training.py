@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from fedfuse.core.part import Settings
 from fedfuse.core.randomness import Key
-from fedfuse.runtime.batches import slices
+from fedfuse.core.slices import slices
 from fedfuse.runtime.optimizers import AnyOptimizer, Sgd
 
 

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.part import Settings
 from fedfuse.core.randomness import Key
+from fedfuse.core.slices import slices
 from fedfuse.core.weights import Weights
 from fedfuse.models import Classifier
 from fedfuse.parts.base import CheckContext
@@ -23,7 +24,6 @@ from fedfuse.parts.fuse.base import Fused
 from fedfuse.parts.fuse.batches import DistillBatch, Step, steps_of
 from fedfuse.parts.fuse.swa import RunningAverage, Swa
 from fedfuse.runtime.bank import ModelBank
-from fedfuse.runtime.batches import slices
 from fedfuse.runtime.evaluate import Evaluator
 from fedfuse.runtime.losses import kl_by_class
 from fedfuse.runtime.optimizers import Adam, AnyOptimizer

@@ -12,12 +12,13 @@ from torch import Tensor, nn
 
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.messages import Tensors
+from fedfuse.core.slices import slices
 from fedfuse.core.weights import Layout, Weights
 from fedfuse.models.autoencoder import autoencoder
 from fedfuse.parts.base import CheckContext, Shapes
 from fedfuse.parts.context import ClientContext
 from fedfuse.parts.scores.base import Said, Scores
-from fedfuse.runtime.batches import epoch_batches, slices
+from fedfuse.runtime.batches import epoch_batches
 from fedfuse.runtime.optimizers import Adam
 from fedfuse.runtime.source import PREDICTION_BATCH, Source
 

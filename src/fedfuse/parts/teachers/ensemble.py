@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from fedfuse.core.weights import Weights
+from fedfuse.models.modes import evaluation_mode
 from fedfuse.parts.scores import Coefficient
 from fedfuse.runtime.bank import TEACHER, ModelBank
-from fedfuse.runtime.evaluate import evaluation_mode
 from fedfuse.runtime.pool import IN_PROCESS, Pool, Progress, in_order
 from fedfuse.runtime.source import PREDICTION_BATCH, Source
 
