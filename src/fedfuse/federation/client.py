@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from fedfuse.core.errors import DataError
 from fedfuse.core.messages import TEST_OUTPUTS, Task, Tensors, Update, of_part, within
@@ -72,7 +73,7 @@ class Clients:
             metrics=done.metrics,
         )
         kept = {**within(LOCAL, hooks.state()), **within(PROTOCOL, result.state)}
-        return self._scored(*self._packed(update, kept, result, client), client)
+        return self._with_scores(*self._packed(update, kept, result, client), client)
 
     def _context(self, task: Task, state: Tensors) -> ClientContext:
         begin = self.recipe.protocol.begin(task, of_part(PROTOCOL, state), self.bank)
@@ -96,10 +97,14 @@ class Clients:
             common=self.key,
         )
 
+    @cached_property
+    def _scored(self) -> Source | None:
+        """Of the public inputs, those that scores are about: the same for all clients and rounds."""
+        return self.source and self.recipe.scores.inputs(self.source, self.key)
+
     def _of_protocol(self, client: ClientContext) -> ClientContext:
-        """What the protocol is shown: of the public inputs, those that scores are about."""
-        scored = client.source and self.recipe.scores.inputs(client.source, client.common)
-        return replace(client.of(PROTOCOL), source=scored)
+        """What the protocol is shown."""
+        return replace(client.of(PROTOCOL), source=self._scored)
 
     def _packed(
         self, update: Update, state: Tensors, result: ClientResult, client: ClientContext
@@ -112,7 +117,7 @@ class Clients:
         extras = {**update.extras, **within(UPLOAD, packed.tensors)}
         return replace(update, extras=extras), {**state, **within(UPLOAD, packed.state)}
 
-    def _scored(self, update: Update, state: Tensors, client: ClientContext) -> tuple[Update, Tensors]:
+    def _with_scores(self, update: Update, state: Tensors, client: ClientContext) -> tuple[Update, Tensors]:
         """With what the client says of itself, and about the test inputs."""
         asking, own = self.recipe.asking, client.of(SCORES)
         learnt = asking.learnt(own)

@@ -45,7 +45,7 @@ class Inbox:
         bank, said = self.bank, protocol.predictions
         extras = {
             **within(PROTOCOL, {**protocol.extras, **({} if said is None else {PREDICTIONS: said})}),
-            **within(SCORES, self.recipe.asking.expects(self.scores, task)),
+            **within(SCORES, self.recipe.asking.expects(self.protocol, task)),
             **within(LOCAL, self.recipe.local.update_spec(bank, task.prototype)),
         }
         return ExpectedUpdate(protocol.layout, extras, self.expected_on_test(task))

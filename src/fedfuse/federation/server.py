@@ -137,8 +137,8 @@ class _Round:
             common=federation.key,
             weights=self.before.server.weights,
             memory=self.memory.get(part, {}),
-            clients_of=Counter(federation.prototype_of()),
-            visits=dict(enumerate(self.visits().tolist())),
+            clients_of=self.clients_of,
+            visits=self.visits_of,
             bank=federation.bank,
             validation=federation.validation,
             source=federation.source,
@@ -146,6 +146,19 @@ class _Round:
             progress=federation.log.tick,
             pool=federation.engine.pool(self.number),
         )
+
+    @cached_property
+    def prototypes(self) -> Sequence[str]:
+        """The prototype that each client runs."""
+        return self.federation.prototype_of()
+
+    @cached_property
+    def clients_of(self) -> Mapping[str, int]:
+        return Counter(self.prototypes)
+
+    @cached_property
+    def visits_of(self) -> Mapping[int, int]:
+        return dict(enumerate(self.visits().tolist()))
 
     @cached_property
     def protocol_view(self) -> ServerView:
@@ -174,9 +187,8 @@ class _Round:
 
     def drawn(self, number: int) -> dict[int, str]:
         """Who was drawn for a round, this one or an earlier one, and the prototypes they run."""
-        federation, prototypes = self.federation, self.federation.prototype_of()
-        chosen = federation.chosen(federation.key.child("round", number, "sample"))
-        return {client: prototypes[client] for client in chosen}
+        chosen = self.federation.chosen(self.federation.key.child("round", number, "sample"))
+        return {client: self.prototypes[client] for client in chosen}
 
     def tasks(self) -> list[Task]:
         chosen = self.recipe.protocol.participants(self.protocol_view, self.drawn)
@@ -303,7 +315,7 @@ class _Round:
     def record(self, tasks: Sequence[Task], outcome: _Outcome) -> RoundRecord:
         measures, updates, merged = self.measures, outcome.updates, outcome.merged
         losses = [update.metrics["loss"] for update in updates if "loss" in update.metrics]
-        own = by_prototype(outcome.client_scores, self.federation.prototype_of())
+        own = by_prototype(outcome.client_scores, self.prototypes)
         if measures.is_due:
             self.federation.log.tick("evaluate", 0, 1)
         ensemble = measures.ensemble(outcome.view, merged, outcome.screened.teachers)

@@ -94,8 +94,8 @@ class Predictions(KeptModel):
         return {client: taught[prototype] for client, prototype in chosen.items()}
 
     def expects(self, view: ServerView, task: Task) -> Expected:
-        rows = len(self.public(view.public, view.common, view.round))
-        return Expected(predictions=(rows, view.bank.classes))
+        rows = self.rows(len(view.public), view.common, view.round)
+        return Expected(predictions=(len(view.public if rows is None else rows), view.bank.classes))
 
     def combine(self, outputs: Sequence[Tensor], coefficients: Sequence[Tensor]) -> CombinedPredictions:
         """Summed in client order."""

@@ -39,10 +39,10 @@ class Asking:
         return {client: {EXTRACTOR: other[prototype]} for client, prototype in new.items() if prototype in other}
 
     def expects(self, view: ServerView, task: Task) -> Shapes:
-        """What the answer to this task must bring."""
+        """What the answer to this task must bring; the view is the protocol's, whose public inputs have scores."""
         if SLOT not in task.asks:
             return {}
-        inputs = 0 if view.source is None else len(self.scores.inputs(view.source, view.common))
+        inputs = 0 if view.source is None else len(view.source)
         return self.scores.spec(inputs, view.bank.classes)
 
     def recalled(self, view: ServerView, update: Update) -> Update:
