@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from fedfuse.core.weights import Weights
 from fedfuse.experiment.run import Experiment
 from fedfuse.models import Mlp, create
 from fedfuse.runtime.compute import Compute, ComputeSettings
+from fedfuse.runtime.processor import multiplies_bf16
 from tests.helpers import files_of, tiny_config
 
 
@@ -70,6 +72,17 @@ class TestBf16:
         x = torch.ones(1, 10)
         assert twin.features(x).eq(0).all()
         assert model.features(x).ne(0).any()
+
+    @pytest.mark.parametrize("flags", ["flags : fpu avx512_bf16", "Features : fp asimd bf16", "flags : fpu avx2", ""])
+    def test_who_has_no_units_for_it_is_told(self, flags, monkeypatch):
+        monkeypatch.setattr(Path, "read_text", lambda *_, **__: flags)
+        multiplies_bf16.cache_clear()
+        try:
+            slow = flags.endswith("avx2")
+            assert (self.HALF.caution is not None) is slow
+            assert self.FULL.caution is None
+        finally:
+            multiplies_bf16.cache_clear()
 
     def test_gradients_and_weights_are_float32(self):
         model = self.HALF.place(create(Mlp(), (10,), 3, Key(0)))

@@ -14,7 +14,7 @@ from rich.table import Column
 from rich.text import Text
 
 from fedfuse.experiment.assembly import cautions
-from fedfuse.experiment.progress import accuracies, mishap
+from fedfuse.experiment.progress import accuracies, mishap, notice
 from fedfuse.federation.events import Event
 
 _STEPS = {
@@ -123,6 +123,8 @@ class RunProgress:
                 self.console.print(line, highlight=False, soft_wrap=True)
         elif sentence := mishap(event):
             warn(self.console, sentence)
+        elif sentence := notice(event):
+            self.console.print(sentence, highlight=False, soft_wrap=True)
 
     def _show_step(self, what: str, done: int, total: int) -> None:
         """Each step has a clock of its own."""

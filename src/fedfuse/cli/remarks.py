@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fedfuse.data.row_numbers import row_numbers
 from fedfuse.experiment.config import ExperimentConfig
+from fedfuse.experiment.earlier import other_experiment
 from fedfuse.federation.folder import RunFolder
 
 
@@ -21,6 +22,6 @@ def hints(configs: Sequence[ExperimentConfig]) -> Iterator[str]:
 
 def how_to_go_on(config: ExperimentConfig, folder: Path) -> str:
     """Until a run has made the folder its own, there is nothing there to resume, or something else."""
-    written = RunFolder(folder).config
-    is_ours = written.exists() and written.read_text(encoding="utf-8") == config.to_yaml()
+    run = RunFolder(folder)
+    is_ours = run.config.exists() and other_experiment(config, run) is None
     return f"fedfuse run {shlex.quote(str(folder))} --resume" if is_ours else "the same command"

@@ -1,14 +1,15 @@
-"""The local engine: one machine, clients one after another in this process or in several worker processes."""
+"""The local engine: one machine, clients in this process, in several worker processes, or in both."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.engines.base import EngineSettings
+from fedfuse.engines.joined import JoinedEngine, other_cores
 from fedfuse.engines.workers import WorkersEngine
 from fedfuse.federation import Engine
 from fedfuse.federation.client import Clients
@@ -20,23 +21,29 @@ class LocalEngineSettings(EngineSettings):
     """Clients run on this machine."""
 
     kind: Literal["local"] = "local"
-    workers: int = Field(1, ge=0, le=1024, description="processes that train clients; 0 and 1: this process does")
+    workers: Annotated[int, Field(ge=0, le=1024)] | Literal["auto"] = Field(
+        "auto",
+        description="processes that train clients; 0 and 1: this process does; auto: this process, and one more for "
+        "every other core once enough is left to do",
+    )
     timeout: float | None = Field(None, gt=0, description="seconds after which a worker's client is tried anew")
 
     @model_validator(mode="after")
     def _who_could_be_stopped(self) -> Self:
-        if self.timeout is not None and self.workers < 2:
+        if self.timeout is not None and not self.has_processes:
             raise ValueError("a timeout needs workers of 2 or more: a client in this process cannot be stopped")
         return self
 
     @property
     def has_processes(self) -> bool:
-        return self.workers > 1
+        return self.workers != "auto" and self.workers > 1
 
     def open(self, clients: Clients, log: EventLog) -> Engine:
+        if self.workers == "auto" and other_cores():
+            return JoinedEngine(clients, log, other_cores())
         if not self.has_processes:
             return LocalEngine(clients)
-        return WorkersEngine(clients, self.workers, self.timeout, log)
+        return WorkersEngine(clients, int(self.workers), self.timeout, log)
 
 
 class LocalEngine(Engine):

@@ -13,8 +13,8 @@ import signal
 import threading
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from multiprocessing import resource_tracker
+from contextlib import contextmanager, nullcontext
+from multiprocessing import resource_tracker, spawn
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import Any
@@ -40,9 +40,11 @@ class LostError(Exception):
 class Worker:
     """One worker process, started when it is first needed, and again after it was lost."""
 
-    def __init__(self, clients: Clients, lasting: Sequence[Tensor]) -> None:
+    def __init__(self, clients: Clients, lasting: Sequence[Tensor], imports_script: bool = True) -> None:
         self.clients = clients
         self.lasting = lasting
+        self.imports_script = imports_script
+        self._is_ready = False
         self._process: SpawnProcess | None = None
         self._pipe: Connection | None = None
         self._round: SharedTensors | None = None
@@ -59,7 +61,7 @@ class Worker:
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(self.clients, self.lasting, theirs), daemon=True)
         try:
-            with _deaf_to_interrupts():
+            with _deaf_to_interrupts(), nullcontext() if self.imports_script else _without_script():
                 self._process.start()
         except RuntimeError as error:
             self._process = None
@@ -72,13 +74,19 @@ class Worker:
         finally:
             theirs.close()
 
+    def await_ready(self) -> None:
+        """Wait for the process's first word."""
+        assert self._pipe is not None
+        if not self._is_ready:
+            _receive(self._pipe)
+            self._is_ready = True
+
     def ask(self, shared: SharedTensors, job: Job, timeout: float | None) -> Any:
         """Let the worker do one job; an error of the job's own is raised here as it was there."""
         assert self._pipe is not None
         late = threading.Event()
         try:
-            if self._round is None:
-                _receive(self._pipe)  # its first word
+            self.await_ready()
             with _deadline(timeout, self, late):
                 if self._round is not shared:
                     _send(self._pipe, Packed(COMMON, shared.common()))
@@ -100,6 +108,7 @@ class Worker:
     def end(self) -> int | None:
         """End the process and wait until it is gone; its exit code."""
         process, pipe, self._process, self._pipe, self._round = self._process, self._pipe, None, None, None
+        self._is_ready = False
         if process is None:
             return None
         if pipe is not None:
@@ -203,6 +212,23 @@ def _deaf_to_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+_one_at_a_time = threading.Lock()
+
+
+@contextmanager
+def _without_script() -> Iterator[None]:
+    """What is started here does not run the script that started it, which may have no guard against that."""
+    with _one_at_a_time:
+        prepare = spawn.get_preparation_data
+        spawn.get_preparation_data = lambda name: {
+            key: value for key, value in prepare(name).items() if not key.startswith("init_main_")
+        }
+        try:
+            yield
+        finally:
+            spawn.get_preparation_data = prepare
 
 
 def _end_with_parent() -> None:

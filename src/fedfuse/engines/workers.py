@@ -1,4 +1,4 @@
-"""Local clients in several worker processes, each with one client at a time; a lost worker is replaced.
+"""Local clients in several worker processes, each with one job at a time; a lost worker is replaced.
 
 Between two trainings, the workers ask the fusion's teachers. One thread of this process waits for each worker, so that
 a job is packed when somebody is free for it and not earlier.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from queue import SimpleQueue
 from typing import Any
 
@@ -21,35 +21,42 @@ from fedfuse.federation import Engine
 from fedfuse.federation.client import Clients
 from fedfuse.federation.events import EventLog
 from fedfuse.federation.state import ClientStates
-from fedfuse.runtime.pool import Pool
+from fedfuse.runtime.pool import Pool, silence
+
+Done = tuple[Any, list[str]]
+"""What came of a job, and how the workers ended that were lost on the way to it."""
+Places = dict[Future[Done], int]
 
 
 class WorkersEngine(Engine):
     """Clients in worker processes that live as long as the engine."""
 
-    def __init__(self, clients: Clients, workers: int, timeout: float | None, log: EventLog) -> None:
+    def __init__(
+        self, clients: Clients, workers: int, timeout: float | None, log: EventLog, imports_script: bool = True
+    ) -> None:
         self._lasting = tensors_in(clients)
-        self.workers = [Worker(clients, self._lasting) for _ in range(workers)]
+        self.workers = [Worker(clients, self._lasting, imports_script) for _ in range(workers)]
         self.timeout = timeout
         self.log = log
         self._idle: SimpleQueue[Worker] = SimpleQueue()
         for worker in self.workers:
             self._idle.put(worker)
         self._starting = threading.Lock()
+        self._closed = False
         self._under_way: SharedTensors | None = None
         self._threads: ThreadPoolExecutor | None = None
 
     def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
-        for _, reply in self._results([Training(task, states.get(task.client, {})) for task in tasks]):
+        for _, reply in self.results([Training(task, states.get(task.client, {})) for task in tasks]):
             yield reply
 
     def pool(self, number: int) -> Pool:
-        return WorkerPool(number, self._results)
+        return WorkerPool(number, self.results)
 
     def close(self) -> None:
         """End all workers, also in the middle of a round."""
         with self._starting:
-            self._under_way = None
+            self._closed, self._under_way = True, None
             for worker in self.workers:
                 worker.kill()
         if self._threads is not None:
@@ -57,25 +64,54 @@ class WorkersEngine(Engine):
         for worker in self.workers:
             worker.end()
 
-    def _results(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
-        """Each job's result with its place, as they come."""
+    def started(self) -> bool:
+        """Start all workers and wait until they are ready; False if one could not be, or the engine was closed."""
+        try:
+            for worker in self.workers:
+                with self._starting:
+                    if self._closed:
+                        return False
+                    worker.start()
+            for worker in self.workers:
+                worker.await_ready()
+        except (EOFError, OSError, FedfuseError):
+            return False
+        return True
+
+    def results(self, jobs: Sequence[Job], helped_by: Clients | None = None) -> Iterator[tuple[int, Any]]:
+        """Each job's result with its place, as they come; clients that help are played by this process itself."""
         shared = self._under_way = SharedTensors(jobs, self._lasting)
         threads = self._threads = ThreadPoolExecutor(len(self.workers))
         try:
             places = {threads.submit(self._do, shared, job): place for place, job in enumerate(jobs)}
+            if helped_by is not None:
+                yield from self._help(helped_by, jobs, places)
             for done in as_completed(places):
-                place = places.pop(done)  # so that nothing holds a result that was handed out
-                result, losses = done.result()
-                for reason in losses:
-                    jobs[place].retried(self.log, reason)
-                yield place, result
+                yield self._came(done, jobs, places)
             threads.shutdown()
         except BaseException:
             if self._under_way is shared:
                 self.close()
             raise
 
-    def _do(self, shared: SharedTensors, job: Job) -> tuple[Any, list[str]]:
+    def _help(self, clients: Clients, jobs: Sequence[Job], places: Places) -> Iterator[tuple[int, Any]]:
+        """Do in this process, from the last one on, what no worker has begun; what came meanwhile goes first."""
+        for future in reversed(list(places)):
+            if future.cancel():
+                place = places.pop(future)
+                yield place, jobs[place](clients, silence)
+                for done in [future for future in places if future.done()]:
+                    yield self._came(done, jobs, places)
+
+    def _came(self, done: Future[Done], jobs: Sequence[Job], places: Places) -> tuple[int, Any]:
+        """A worker's result with its place, and nothing that holds on to it."""
+        place = places.pop(done)
+        result, losses = done.result()
+        for reason in losses:
+            jobs[place].retried(self.log, reason)
+        return place, result
+
+    def _do(self, shared: SharedTensors, job: Job) -> Done:
         """What came of the job, and how the workers ended that were lost on the way to it."""
         losses: list[str] = []
         while len(losses) < ATTEMPTS:

@@ -19,6 +19,7 @@ from fedfuse.data.partition.base import check_assignment
 from fedfuse.data.pretrained_tokens import check_encoder
 from fedfuse.data.readers.contents import UNLABELLED
 from fedfuse.data.tokens import TextSettings
+from fedfuse.experiment.choices import settled
 from fedfuse.experiment.config import ExperimentConfig
 from fedfuse.federation import Engine, Federation, FederationSettings, Recipe
 from fedfuse.federation.client import Clients
@@ -74,6 +75,7 @@ class Built:
             **({"code": self.config.foreign_code} if self.config.foreign_code else {}),
             "source": _facts_of(self.source) if self.source else None,
             "device": str(self.compute.device),
+            **_if_any(caution=self.compute.caution),
         }
 
 
@@ -85,7 +87,7 @@ def cautions(facts: Mapping[str, Any]) -> list[str]:
     if source.get("test_overlap"):
         copies, size = f"{source['test_overlap']:,}", f"{source['size']:,}"
         found.append(f"{copies} of the {size} inputs of source '{source['name']}' are copies of test inputs")
-    return found
+    return [*found, facts["caution"]] if "caution" in facts else found
 
 
 Loaded = tuple[Dataset, Splits]
@@ -105,6 +107,7 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None,
     if engine is None and config.engine.has_processes and not hasattr(sys.modules["__main__"], "__file__"):
         check_findable_elsewhere(config.foreign_code)  # of a notebook, other processes know nothing
     dataset, splits = loaded or load_examples(config, log)
+    config = settled(config, dataset)
     labels, owners = splits.train.labels, splits.train.owners
     assignment = config.partition.assign(labels, dataset.classes, key.child("partition"), owners)
     check_assignment(config.partition.kind, assignment, len(labels))

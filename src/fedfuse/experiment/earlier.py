@@ -7,6 +7,7 @@ from typing import Any
 
 from fedfuse.core.errors import ConfigError, RunFolderError
 from fedfuse.core.origin import origin
+from fedfuse.experiment.choices import as_begun
 from fedfuse.experiment.config import ExperimentConfig, Raw, read_yaml, validate
 from fedfuse.federation.events import read_events
 from fedfuse.federation.folder import RunFolder
@@ -20,10 +21,16 @@ def other_experiment(config: ExperimentConfig, folder: RunFolder) -> str | None:
         earlier = validate(read_yaml(folder.config), str(folder.config))
     except ConfigError as error:
         return f"holds an experiment that this version cannot read ({error}); {ELSEWHERE}"
+    config = as_begun(config, earlier)
     if earlier.sha256() != config.sha256():
         key, before, now = _first_difference(earlier.identity(), config.identity())
         return f"holds another experiment: {key} is {before} there and {now} here; {ELSEWHERE}"
     return _other_code(config, folder)
+
+
+def continued(config: ExperimentConfig, folder: RunFolder) -> ExperimentConfig:
+    """The experiment as the run in a folder began it, with what that run chose by itself."""
+    return as_begun(config, validate(read_yaml(folder.config))) if folder.config.exists() else config
 
 
 def _other_code(config: ExperimentConfig, folder: RunFolder) -> str | None:

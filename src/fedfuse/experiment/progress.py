@@ -29,7 +29,7 @@ class Lines:
             yield f"{label}: round {event['round']}/{self.rounds} {accuracies(event)}"
         elif event["event"] == "study_run_finished":
             yield f"{label}: finished"
-        elif sentence := mishap(event) or event.get("remark"):
+        elif sentence := mishap(event) or notice(event) or event.get("remark"):
             yield sentence
         elif event["event"] in ("run_started", "run_resumed"):
             new = [sentence for sentence in cautions(event) if sentence not in self.told]
@@ -55,6 +55,14 @@ def mishap(event: Event) -> str | None:
     if event["event"] in ("client_retried", "work_retried"):
         what = event["what"] if "what" in event else f"client {event['client']}"
         return f"{what} was retried: {event['reason']}"
+    return None
+
+
+def notice(event: Event) -> str | None:
+    """What a run decided by itself, in a sentence."""
+    if event["event"] == "workers_joined":
+        more = "1 more process trains" if event["workers"] == 1 else f"{event['workers']} more processes train"
+        return f"{more} clients as soon as started: about {event['seconds_left']:.0f} s of work were left for one"
     return None
 
 

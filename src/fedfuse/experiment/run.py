@@ -16,7 +16,7 @@ from fedfuse.core.weights import Weights
 from fedfuse.experiment import presets
 from fedfuse.experiment.assembly import Built, build
 from fedfuse.experiment.config import ExperimentConfig, Raw, assign, merge, read_yaml, validate
-from fedfuse.experiment.earlier import other_data, other_experiment, refusal
+from fedfuse.experiment.earlier import continued, other_data, other_experiment, refusal
 from fedfuse.experiment.result import RunResult
 from fedfuse.federation import Engine, Federation, Snapshot
 from fedfuse.federation.checkpoint import load_checkpoint, save_checkpoint
@@ -153,12 +153,12 @@ class _Run:
         self.engine = engine
 
     def finish(self) -> RunResult:
-        identity = self.config.sha256()
-        snapshot = load_checkpoint(self.folder.checkpoints, identity) if self.keep else None
+        snapshot = self._earlier() if self.keep else None
         if snapshot and self._is_over(snapshot) and self.folder.is_complete():
             return RunResult(self.folder, self.folder.read_summary(), snapshot.server.history)
         # Before anything is written: an impossible experiment leaves no trace.
         built = build(self.config, self.log, self.engine)
+        self.config, identity = built.config, built.config.sha256()
         try:
             if snapshot and (reason := other_data(built.facts, self.folder)):
                 raise refusal(self.folder, reason)
@@ -167,6 +167,11 @@ class _Run:
         finally:
             built.federation.engine.close()
         return self._conclude(built, snapshot)
+
+    def _earlier(self) -> Snapshot | None:
+        """Where a former process stopped, if it came to a checkpoint."""
+        self.config = continued(self.config, self.folder)
+        return load_checkpoint(self.folder.checkpoints, self.config.sha256())
 
     def _lay_out(self, built: Built, snapshot: Snapshot | None) -> None:
         """Bring the folder to the state in which the next round may begin."""

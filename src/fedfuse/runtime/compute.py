@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MethodType
-from typing import Literal
+from typing import Any, Final, Literal, Self
 
 import torch
 from pydantic import Field
@@ -16,6 +16,10 @@ from fedfuse.core.errors import ConfigError
 from fedfuse.core.part import Settings
 from fedfuse.models import Classifier
 from fedfuse.runtime.allocator import keep_freed_memory
+from fedfuse.runtime.processor import multiplies_bf16
+
+AUTO: Final = "auto"
+"""Left to fedfuse."""
 
 
 class ComputeSettings(Settings):
@@ -23,12 +27,19 @@ class ComputeSettings(Settings):
 
     device: Literal["auto", "cpu", "cuda", "mps"] = Field("auto", description="auto takes cuda, then mps, then cpu")
     threads: int = Field(1, ge=1, le=1024, description="CPU threads of a client task and of the server's fusion")
-    channels_last: bool = Field(False, description="store images channels-last; faster for ResNets on a CPU")
+    channels_last: bool | Literal["auto"] = Field(
+        False,
+        description="store images channels-last, faster for convolutions on a CPU; auto: where a network has some",
+    )
     precision: Literal["float32", "bf16"] = Field(
         "float32",
         description="bf16: networks compute their features in bfloat16 where torch's autocast allows it; weights, last "
         "layers and losses stay float32",
     )
+
+    def decided(self, **chosen: Any) -> Self:
+        """With these values where it is left to fedfuse."""
+        return self.model_copy(update={name: value for name, value in chosen.items() if getattr(self, name) == AUTO})
 
 
 @dataclass(frozen=True)
@@ -42,8 +53,20 @@ class Compute:
 
     @staticmethod
     def of(settings: ComputeSettings) -> Compute:
+        """Of settings in which everything is decided."""
+        assert settings.channels_last != AUTO, "decided by experiment.choices"
         return Compute(
-            _resolve(settings.device), settings.threads, settings.channels_last, settings.precision == "bf16"
+            device_of(settings.device), settings.threads, settings.channels_last, settings.precision == "bf16"
+        )
+
+    @property
+    def caution(self) -> str | None:
+        """What whoever chose these settings should know about this machine."""
+        if not self.bf16 or self.device.type != "cpu" or multiplies_bf16():
+            return None
+        return (
+            "this processor has no instructions for bfloat16, so compute.precision bf16 is several times slower here "
+            "than float32"
         )
 
     def place(self, model: nn.Module) -> nn.Module:
@@ -80,7 +103,8 @@ def _features_in_bf16(model: Classifier, x: Tensor) -> Tensor:
         return type(model).features(model, x).float()
 
 
-def _resolve(name: str) -> torch.device:
+def device_of(name: str) -> torch.device:
+    """The device that is meant, if this machine has it."""
     available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if name == "auto":
         name = next(device for device, present in available.items() if present)

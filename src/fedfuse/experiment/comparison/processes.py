@@ -30,7 +30,7 @@ def in_processes(cells: Sequence[Cell], jobs: int, started: Rounds, advanced: Ro
         while waiting or running:
             while waiting and len(running) < jobs:
                 cell = waiting.pop(0)
-                running[cell] = _start(cell, environment)
+                running[cell] = _start(cell, environment, alone=jobs == 1)
                 started(cell, _finished_rounds(cell))
             time.sleep(POLL_SECONDS)
             for cell, process in list(running.items()):
@@ -63,8 +63,10 @@ def _finishing(running: Iterable[tuple[Cell, subprocess.Popen[str]]]) -> Iterato
             yield cell
 
 
-def _start(cell: Cell, environment: Mapping[str, str]) -> subprocess.Popen[str]:
+def _start(cell: Cell, environment: Mapping[str, str], alone: bool) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "fedfuse", "run", str(cell.folder.path), "--resume", "--quiet"]
+    if not alone and getattr(cell.experiment.config.engine, "workers", None) == "auto":
+        command += ["--workers", "1"]  # the runs beside it have the other cores
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
 
 
