@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from fedfuse.core.randomness import Key
-from fedfuse.data import DataSettings, load
+from fedfuse.data import DataSettings, load, toys
 
 
 @pytest.mark.parametrize("name", ["blobs", "swiss_roll"])
@@ -40,3 +40,12 @@ def test_digits_are_scikit_learns_in_order() -> None:
     assert dataset.test is None
     np.testing.assert_array_equal(np.rint(images[:, 0] / 255 * 16), load_digits().images)
     assert load(DataSettings(name="digits", resize=16, channels=3, train_limit=5), Key(0)).shape == (3, 16, 16)
+
+
+def test_digits_are_those_of_scikit_learn(monkeypatch):
+    """From its file, and by its function should the file lie elsewhere one day."""
+    pixels, labels = load_digits(return_X_y=True)
+    expected = np.column_stack([pixels, labels])
+    assert np.array_equal(toys._digits_table(), expected)
+    monkeypatch.setattr(toys, "find_spec", lambda _name: None)
+    assert np.array_equal(toys._digits_table(), expected)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 
@@ -51,13 +53,23 @@ def swiss_roll(examples: int, classes: int, key: Key, spread: float = 0.04) -> C
 
 def digits(reading: Reading) -> Contents:
     """The 1,797 images in their published order, 0..16 stretched to 0..255."""
+    table = _digits_table()
+    images = np.rint(table[:, :-1].reshape(-1, 1, 8, 8) * (255 / 16)).astype(np.uint8)
+    inputs = refit_images(images, reading, lambda row: f"digits, row {row}")
+    return Contents(inputs, table[:, -1].astype(np.int64), tuple(str(name) for name in range(10)))
+
+
+def _digits_table() -> Array:
+    """A row of 64 pixels and the label for each image, from scikit-learn's file: its import takes longer than a run."""
+    package = find_spec("sklearn")  # without its modules, so that nothing is imported
+    folders = package.submodule_search_locations if package else None
+    file = Path(folders[0], "datasets", "data", "digits.csv.gz") if folders else None
+    if file and file.exists():
+        return np.loadtxt(file, delimiter=",")
     from sklearn.datasets import load_digits
 
-    bunch = load_digits()
-    images = np.rint(bunch.images * (255 / 16)).astype(np.uint8)[:, None]
-    names = tuple(str(name) for name in bunch.target_names)
-    inputs = refit_images(images, reading, lambda row: f"digits, row {row}")
-    return Contents(inputs, bunch.target.astype(np.int64), names)
+    pixels, labels = load_digits(return_X_y=True)
+    return np.column_stack([pixels, labels])
 
 
 GENERATORS: dict[str, Callable[..., Contents]] = {"blobs": blobs, "swiss_roll": swiss_roll}

@@ -122,7 +122,7 @@ class Worker:
 def _serve(clients: Clients, lasting: Sequence[Tensor], pipe: Connection) -> None:
     """The worker process: one job after another until the pipe is closed."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    warm_up()
+    torch.set_num_threads(1)
     common, known = list[Bytes](), as_bytes(lasting)
     _send(pipe, Packed(READY, []))
     while True:
@@ -134,12 +134,6 @@ def _serve(clients: Clients, lasting: Sequence[Tensor], pipe: Connection) -> Non
             common = list(packed.tensors)
         else:
             _send(pipe, answer(clients, packed, common, known))
-
-
-def warm_up() -> None:
-    """Do what torch does once in a process: its first optimiser imports for a second, which is no client's time."""
-    torch.set_num_threads(1)
-    torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)
 
 
 def answer(

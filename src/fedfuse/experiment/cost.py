@@ -34,6 +34,7 @@ from fedfuse.experiment.run import Experiment
 from fedfuse.models import Architecture, Mlp, ResNet, create
 from fedfuse.parts.fuse import EnsembleDistillation, PredictionDistillation
 from fedfuse.parts.sources import OtherDataset
+from fedfuse.runtime.optimizers import Sgd
 
 BACKWARD = 3
 """Forward passes that a training step costs."""
@@ -182,7 +183,7 @@ def _count(share: int | float | Official, examples: int) -> int:
 def _seconds_per_step(architecture: Architecture, shape: tuple[int, ...], batch: int) -> float:
     """The quickest of several training steps: others are slowed down by what else the machine does."""
     model = create(architecture, shape, 10, Key(0))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    optimizer = Sgd(learning_rate=0.01).build(model)
     inputs, labels = torch.zeros(batch, *shape), torch.zeros(batch, dtype=torch.long)
     quickest, began = math.inf, time.perf_counter()
     while time.perf_counter() - began < BENCHMARK_SECONDS:

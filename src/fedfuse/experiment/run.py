@@ -27,7 +27,6 @@ from fedfuse.federation.summary import summarise
 from fedfuse.models.saved import save_model
 from fedfuse.parts.protocol.nothing import KEPT_MODEL
 from fedfuse.report import draw_run
-from fedfuse.runtime.warm_up import warm_up
 
 
 class Experiment:
@@ -192,7 +191,6 @@ class _Run:
         return snapshot
 
     def _rounds(self, federation: Federation, snapshot: Snapshot, identity: str) -> Snapshot:
-        warm_up(federation.bank.compute.device)
         while not self._is_over(snapshot):
             snapshot = federation.advance(snapshot)
             if snapshot.server.round % self.config.federation.checkpoint_every == 0 or self._is_over(snapshot):

@@ -3,14 +3,37 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Annotated, Any, Literal
+from collections.abc import MutableMapping
+from typing import Annotated, Any, Literal, Protocol
 
 import torch
 from pydantic import Field
-from torch import nn
+from torch import Tensor, nn
 
 from fedfuse.core.choice import OneOf
 from fedfuse.core.part import Part
+from fedfuse.runtime.fused import FusedAdam, FusedSgd, can_fuse, has_kernels
+
+Groups = list[dict[str, Any]]
+"""Parameters (``params``), each list with the weight decay that applies to it (``weight_decay``)."""
+
+
+class Stepper(Protocol):
+    """An optimiser at work. Those of torch.optim are such, too."""
+
+    @property
+    def param_groups(self) -> Groups:
+        """Its parameters; the rate of each group is ``lr``, and may be set before any step."""
+
+    @property
+    def state(self) -> MutableMapping[Tensor, Any]:
+        """What it remembers of each parameter, by names; it may be filled before the first step."""
+
+    def zero_grad(self) -> None:
+        """Forget all gradients."""
+
+    def step(self) -> Any:
+        """Move every parameter that has a gradient."""
 
 
 class Optimizer(Part):
@@ -20,7 +43,7 @@ class Optimizer(Part):
     learning_rate: float = Field(gt=0)
 
     @abstractmethod
-    def build(self, model: nn.Module, learning_rate: float | None = None) -> torch.optim.Optimizer:
+    def build(self, model: nn.Module, learning_rate: float | None = None) -> Stepper:
         """An optimiser of the model's parameters, with this rate in place of its own where one is given."""
 
 
@@ -31,13 +54,28 @@ class DecayingOptimizer(Optimizer):
     decay_norms: bool = Field(True, description="whether weight decay also pulls at the scales of norm layers")
     decay_biases: bool = Field(True, description="whether weight decay also pulls at biases; FedBE's code: false")
 
-    def build(self, model: nn.Module, learning_rate: float | None = None) -> torch.optim.Optimizer:
-        groups = parameter_groups(model, self.weight_decay, self.decay_norms, self.decay_biases)
-        return self.of(groups, self.learning_rate if learning_rate is None else learning_rate, can_fuse(model))
+    def build(self, model: nn.Module, learning_rate: float | None = None) -> Stepper:
+        return self.of(self.groups(model), learning_rate)
+
+    def groups(self, model: nn.Module) -> Groups:
+        """The model's parameters with the weight decay that applies to them."""
+        return parameter_groups(model, self.weight_decay, self.decay_norms, self.decay_biases)
+
+    def of(self, groups: Groups, learning_rate: float | None = None) -> Stepper:
+        """An optimiser of these parameters, on torch's kernels where they can be called directly."""
+        rate = self.learning_rate if learning_rate is None else learning_rate
+        parameters = [parameter for group in groups for parameter in group["params"]]
+        if has_kernels(parameters):
+            return self.direct(groups, rate)
+        return self.by_torch(groups, rate, can_fuse(parameters))
 
     @abstractmethod
-    def of(self, groups: list[dict[str, Any]], rate: float, fused: bool) -> torch.optim.Optimizer:
-        """Torch's optimiser of these parameter groups."""
+    def direct(self, groups: Groups, rate: float) -> Stepper:
+        """The optimiser without torch.optim."""
+
+    @abstractmethod
+    def by_torch(self, groups: Groups, rate: float, fused: bool) -> Stepper:
+        """Torch's own optimiser, which is right for all parameters."""
 
 
 class Sgd(DecayingOptimizer):
@@ -47,7 +85,10 @@ class Sgd(DecayingOptimizer):
     learning_rate: float = Field(0.1, gt=0)
     momentum: float = Field(0.0, ge=0, lt=1)
 
-    def of(self, groups: list[dict[str, Any]], rate: float, fused: bool) -> torch.optim.Optimizer:
+    def direct(self, groups: Groups, rate: float) -> Stepper:
+        return FusedSgd(groups, rate, self.momentum)
+
+    def by_torch(self, groups: Groups, rate: float, fused: bool) -> Stepper:
         return torch.optim.SGD(groups, lr=rate, momentum=self.momentum, fused=fused)
 
 
@@ -57,7 +98,10 @@ class Adam(DecayingOptimizer):
     kind: Literal["adam"] = "adam"
     learning_rate: float = Field(1e-3, gt=0)
 
-    def of(self, groups: list[dict[str, Any]], rate: float, fused: bool) -> torch.optim.Optimizer:
+    def direct(self, groups: Groups, rate: float) -> Stepper:
+        return FusedAdam(groups, rate, decay_apart=False)
+
+    def by_torch(self, groups: Groups, rate: float, fused: bool) -> Stepper:
         return torch.optim.Adam(groups, lr=rate, fused=fused)
 
 
@@ -68,13 +112,14 @@ class AdamW(DecayingOptimizer):
     learning_rate: float = Field(1e-3, gt=0)
     weight_decay: float = Field(0.01, ge=0, description="weights shrink by this times the rate at every step")
 
-    def of(self, groups: list[dict[str, Any]], rate: float, fused: bool) -> torch.optim.Optimizer:
+    def direct(self, groups: Groups, rate: float) -> Stepper:
+        return FusedAdam(groups, rate, decay_apart=True)
+
+    def by_torch(self, groups: Groups, rate: float, fused: bool) -> Stepper:
         return torch.optim.AdamW(groups, lr=rate, fused=fused)
 
 
-def parameter_groups(
-    model: nn.Module, weight_decay: float, decay_norms: bool, decay_biases: bool
-) -> list[dict[str, Any]]:
+def parameter_groups(model: nn.Module, weight_decay: float, decay_norms: bool, decay_biases: bool) -> Groups:
     """All parameters with the weight decay that applies to them."""
     if (decay_norms and decay_biases) or weight_decay == 0:
         return [{"params": list(model.parameters()), "weight_decay": weight_decay}]
@@ -97,11 +142,6 @@ NORM_LAYERS = (
     nn.RMSNorm,
     nn.modules.instancenorm._InstanceNorm,
 )
-
-
-def can_fuse(model: nn.Module) -> bool:
-    """Whether torch has one kernel for the whole step here; it has for ordinary floats on these devices."""
-    return all(p.is_floating_point() and p.device.type in ("cpu", "cuda", "mps") for p in model.parameters())
 
 
 AnyOptimizer = Annotated[Optimizer, OneOf(Sgd, Adam, AdamW)]

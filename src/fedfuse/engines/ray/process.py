@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+import torch
+
 from fedfuse.engines.packing import Bytes, Packed, unpack
 from fedfuse.engines.ray.progress import ProgressSender
-from fedfuse.engines.worker import answer, warm_up
+from fedfuse.engines.worker import answer
 from fedfuse.federation.client import Clients
 from fedfuse.runtime.pool import silence
 
@@ -31,7 +33,7 @@ def _kept_clients(reference: Any) -> tuple[Clients, Sequence[Bytes]]:
     """The clients, and their tensors, which other jobs may need as well."""
     import ray
 
-    warm_up()
+    torch.set_num_threads(1)
     packed = ray.get(reference)
     warnings.filterwarnings("ignore", message=".*not writable", category=UserWarning)  # nobody writes to examples
     return unpack(packed), packed.tensors

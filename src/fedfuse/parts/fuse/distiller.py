@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
-import torch
 import torch.nn.functional as F
 from pydantic import Field, model_validator
 from torch import Tensor, nn
@@ -26,7 +25,7 @@ from fedfuse.parts.fuse.swa import RunningAverage, Swa
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.evaluate import Evaluator
 from fedfuse.runtime.losses import kl_by_class
-from fedfuse.runtime.optimizers import Adam, AnyOptimizer
+from fedfuse.runtime.optimizers import Adam, AnyOptimizer, Stepper
 from fedfuse.runtime.pool import Progress
 from fedfuse.runtime.source import Source
 
@@ -252,6 +251,6 @@ def _squared_error(target: Tensor, logits: Tensor) -> Tensor:
     return F.mse_loss(logits, target.exp())
 
 
-def _set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+def _set_rate(optimizer: Stepper, rate: float) -> None:
     for group in optimizer.param_groups:
         group["lr"] = rate

@@ -24,7 +24,7 @@ from fedfuse.core.part import Settings
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Layout, Weights
 from fedfuse.runtime.compute import Compute
-from fedfuse.runtime.optimizers import Adam
+from fedfuse.runtime.optimizers import Adam, Stepper
 
 WEIGHTS, FIRST, SECOND, STEPS = "generator", "first_moments", "second_moments", "steps"
 """What the server remembers: the generator with its BatchNorm statistics, and all that Adam knows about it."""
@@ -152,7 +152,7 @@ class Training:
         which = torch.randint(len(known), (self.settings.batch_size,), generator=random)
         return self.settings.draw_noise(self.settings.batch_size, random, device), known[which.to(device)]
 
-    def _optimizer(self, memory: Tensors) -> torch.optim.Optimizer:
+    def _optimizer(self, memory: Tensors) -> Stepper:
         settings = Adam(learning_rate=self.learning_rate, weight_decay=self.settings.weight_decay)
         optimizer = settings.build(self.generator)
         if STEPS in memory:
@@ -168,7 +168,7 @@ class Training:
         return optimizer
 
 
-def _moments(optimizer: torch.optim.Optimizer, generator: Generator) -> Tensors:
+def _moments(optimizer: Stepper, generator: Generator) -> Tensors:
     """Adam's state as flat vectors in the order of the parameters; its number of steps is the same for all."""
     states = [optimizer.state[parameter] for parameter in generator.parameters()]
     return {
