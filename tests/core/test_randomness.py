@@ -8,6 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedfuse.core import randomness
 from fedfuse.core.randomness import Key
 
 WORDS = st.one_of(st.text("abcdefghij_-", min_size=1, max_size=6), st.integers(0, 10**6))
@@ -81,3 +82,22 @@ class TestDefaultGenerator:
 
 def test_a_part_cannot_pose_as_two():
     assert Key(0).child("a/str:b").number() != Key(0).child("a", "b").number()
+
+
+def test_seeding_is_cheap_where_there_is_no_accelerator(monkeypatch):
+    """torch.manual_seed formats the call stack for every kind of accelerator that is absent."""
+    if randomness._has_accelerator():
+        pytest.skip("this machine has one")
+    monkeypatch.setattr(torch, "manual_seed", None)
+    with Key(0).default_generator():
+        drawn = torch.rand(3)
+    assert torch.equal(drawn, torch.rand(3, generator=Key(0).torch()))
+
+
+def test_seeding_with_and_without_an_accelerator_is_the_same():
+    def draw(block):
+        with block:
+            return torch.rand(3)
+
+    number = Key(5).number()
+    assert torch.equal(draw(randomness._seeded_cpu(number)), draw(randomness._seeded_everywhere(number)))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 import torch
@@ -157,3 +160,42 @@ class TestArithmetic:
         assert a.sha256() == vector([1.0, 2.0]).sha256()
         assert not a.equals(vector([1.0, float(np.nextafter(np.float32(2), np.float32(3)))]))
         assert not a.equals(Weights(a.flat, Layout((("v", (2,)),), ())))
+
+
+class TestPlaces:
+    """A model is walked through once; what its modules hold may change all the same."""
+
+    def test_a_model_is_walked_through_once(self, monkeypatch):
+        model, weights = net(), Weights.of(net(1))
+        weights.load_into(model)
+        monkeypatch.setattr(nn.Module, "named_modules", None)
+        weights.load_into(model)
+        assert Weights.of(model, weights.layout).equals(weights)
+
+    def test_tensors_that_were_replaced_are_seen(self):
+        model, weights = net(), Weights.of(net(1))
+        weights.load_into(model)
+        model[0].weight = nn.Parameter(torch.ones_like(model[0].weight))
+        model[1].running_mean = torch.full((3,), 7.0)
+        now = Weights.of(model, weights.layout)
+        assert (now["0.weight"] == 1).all()
+        assert (now["1.running_mean"] == 7).all()
+        weights.load_into(model)
+        assert torch.equal(model[0].weight, weights["0.weight"])
+        assert torch.equal(model[1].running_mean, weights["1.running_mean"])
+
+    def test_a_model_is_not_kept_alive(self):
+        model = net()
+        Weights.of(model).load_into(model)
+        gone = weakref.ref(model)
+        del model
+        gc.collect()
+        assert gone() is None
+
+    def test_a_tensor_of_two_modules_is_one(self):
+        one = nn.Linear(2, 2)
+        model = nn.Sequential(one, nn.ReLU(), one)
+        weights = Weights.of(model) * 2
+        weights.load_into(model)
+        assert list(weights) == ["0.weight", "0.bias"]
+        assert Weights.of(model).equals(weights)

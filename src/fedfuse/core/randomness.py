@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import torch
@@ -46,13 +47,34 @@ class Key:
         """A fresh CPU torch generator at this address; results are moved to the device afterwards."""
         return torch.Generator().manual_seed(self.number())
 
-    @contextmanager
-    def default_generator(self) -> Iterator[None]:
+    def default_generator(self) -> AbstractContextManager[None]:
         """Seed torch's default generators inside the block and give the caller's back afterwards.
 
         For code that cannot take a generator: parameter initialisation and ``nn.Dropout``.
         """
-        devices = list(range(torch.cuda.device_count())) if torch.cuda.is_available() else []
-        with torch.random.fork_rng(devices=devices):
-            torch.manual_seed(self.number())
-            yield
+        return _seeded_everywhere(self.number()) if _has_accelerator() else _seeded_cpu(self.number())
+
+
+@cache
+def _has_accelerator() -> bool:
+    return torch.cuda.is_available() or torch.backends.mps.is_available() or torch.xpu.is_available()
+
+
+@contextmanager
+def _seeded_cpu(number: int) -> Iterator[None]:
+    """torch.manual_seed would format the call stack once for each kind of accelerator that is not there."""
+    generator = torch.default_generator
+    before = generator.get_state()
+    generator.manual_seed(number)
+    try:
+        yield
+    finally:
+        generator.set_state(before)
+
+
+@contextmanager
+def _seeded_everywhere(number: int) -> Iterator[None]:
+    devices = list(range(torch.cuda.device_count())) if torch.cuda.is_available() else []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(number)
+        yield

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -26,7 +27,7 @@ class Entry:
     shape: tuple[int, ...]
     offset: int
 
-    @property
+    @cached_property
     def size(self) -> int:
         return math.prod(self.shape)
 
@@ -52,6 +53,10 @@ class Layout:
             entries.append(Entry(name, shape, offset))
             offset += math.prod(shape)
         return tuple(entries)
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Entry]:
+        return {entry.name: entry for entry in self.entries}
 
     @cached_property
     def parameter_count(self) -> int:
@@ -95,22 +100,22 @@ class Weights(Mapping[str, Tensor]):
     def of(model: nn.Module, layout: Layout | None = None) -> Weights:
         """Copy the model's present state."""
         layout = layout or Layout.of(model)
-        tensors = _tensors(model)
+        places = _places(model).floats
         with torch.no_grad():
-            flat = torch.cat([tensors[entry.name].detach().reshape(-1) for entry in layout.entries])
+            flat = torch.cat([places[entry.name].tensor.reshape(-1) for entry in layout.entries])
         return Weights(flat.cpu(), layout)
 
     def load_into(self, model: nn.Module) -> None:
         """Overwrite the model's state in place, so that one resident model serves many clients."""
+        places = _places(model)
         with torch.no_grad():
-            for name, tensor in _tensors(model).items():
-                tensor.copy_(self[name])
-            for name, buffer in model.named_buffers():
-                if name.endswith("num_batches_tracked"):
-                    buffer.zero_()
+            for name, place in places.floats.items():
+                place.tensor.copy_(self[name])
+            for place in places.counters:
+                place.tensor.zero_()
 
     def __getitem__(self, name: str) -> Tensor:
-        entry = self._by_name[name]
+        entry = self.layout.by_name[name]
         return self.flat[entry.offset : entry.offset + entry.size].view(entry.shape)
 
     def __iter__(self) -> Iterator[str]:
@@ -118,10 +123,6 @@ class Weights(Mapping[str, Tensor]):
 
     def __len__(self) -> int:
         return len(self.layout.entries)
-
-    @cached_property
-    def _by_name(self) -> dict[str, Entry]:
-        return {entry.name: entry for entry in self.layout.entries}
 
     @property
     def parameters(self) -> Tensor:
@@ -193,5 +194,47 @@ def _floating_buffers(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
     return ((name, b) for name, b in model.named_buffers() if b.is_floating_point())
 
 
-def _tensors(model: nn.Module) -> dict[str, Tensor]:
-    return {**dict(model.named_parameters()), **dict(_floating_buffers(model))}
+@dataclass(frozen=True)
+class _Place:
+    """Where a module has one of its tensors, which may be replaced by another one."""
+
+    held: Mapping[str, Tensor | None]
+    name: str
+
+    @property
+    def tensor(self) -> Tensor:
+        tensor = self.held[self.name]
+        assert tensor is not None
+        return tensor
+
+
+@dataclass(frozen=True)
+class _Places:
+    """All that a model's weights are read from and written to."""
+
+    floats: Mapping[str, _Place]
+    counters: Sequence[_Place]
+
+
+_KNOWN: WeakKeyDictionary[nn.Module, _Places] = WeakKeyDictionary()
+
+
+def _places(model: nn.Module) -> _Places:
+    """Found once for each model: to walk through its modules takes longer than to copy what a small one holds."""
+    known = _KNOWN.get(model)
+    if known is None:
+        known = _KNOWN[model] = _walk(model)
+    return known
+
+
+def _walk(model: nn.Module) -> _Places:
+    buffers = dict(model.named_buffers())
+    parameters = {name: _place(model, name, "_parameters") for name, _ in model.named_parameters()}
+    floating = {name: _place(model, name, "_buffers") for name, _ in _floating_buffers(model)}
+    counters = [_place(model, name, "_buffers") for name in buffers if name.endswith("num_batches_tracked")]
+    return _Places({**parameters, **floating}, counters)
+
+
+def _place(model: nn.Module, name: str, kind: str) -> _Place:
+    path, _, own = name.rpartition(".")
+    return _Place(getattr(model.get_submodule(path), kind), own)
