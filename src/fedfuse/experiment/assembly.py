@@ -24,7 +24,8 @@ from fedfuse.federation import Engine, Federation, FederationSettings, Recipe
 from fedfuse.federation.client import Clients
 from fedfuse.federation.events import EventLog
 from fedfuse.federation.metrics import Metrics
-from fedfuse.federation.sampling import clients_per_round, pooled, prototype_of
+from fedfuse.federation.prototypes import prototypes_of
+from fedfuse.federation.sampling import clients_per_round, pooled
 from fedfuse.models.interface import Interface
 from fedfuse.parts.base import CheckContext
 from fedfuse.parts.protocol.base import PREDICTIONS, WEIGHTS
@@ -198,7 +199,7 @@ def _parties(config: ExperimentConfig, assignment: Sequence[Indices]) -> tuple[S
 
 def _check_students(config: ExperimentConfig, settings: FederationSettings, clients: int) -> None:
     """A model that nobody trains would stay as it was initialised."""
-    run = prototype_of(tuple(config.models), settings, clients)
+    run = prototypes_of(tuple(config.models), settings, clients).clients_of
     for name in config.models:
         if name not in run and not config.recipe.fuse.trains_without_clients(name):
             raise ConfigError(
