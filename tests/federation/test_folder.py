@@ -50,7 +50,8 @@ def test_a_folder_is_made_and_one_that_stays_empty_is_not_left_behind(tmp_path):
 
 def test_clearing_removes_a_run_and_nothing_else(tmp_path):
     folder = RunFolder(tmp_path)
-    for path in (folder.config, folder.partition, folder.events, folder.summary):
+    arrays = tmp_path / "partition.safetensors"
+    for path in (folder.config, folder.partition, arrays, folder.events, folder.summary):
         path.write_text("x")
     for sub in (folder.checkpoints, folder.final, folder.pictures):
         sub.mkdir()

@@ -243,7 +243,7 @@ class TestLedger:
         size = {p: bank.layout(p).size for p in ("a", "b")}
         assert size == {"a": (4 * 6 + 6) + 12 + (6 * 3 + 3) + 12, "b": (4 * 5 + 5) + (5 * 3 + 3)}
         after = played(make_federation(bank=bank, clients=5, clients_per_round=3), 2)
-        prototype_of = make_federation(bank=bank, clients=5).prototype_of()
+        prototype_of = make_federation(bank=bank, clients=5).prototypes
         for record in after.server.history:
             expected = sum(4 * size[prototype_of[client]] for client in record.clients)
             assert len(record.clients) == 3
@@ -287,7 +287,7 @@ class TestHeterogeneous:
             for _ in range(3):
                 after = federation.advance(snapshot)
                 (client,) = after.server.history[-1].clients
-                present = federation.prototype_of()[client]
+                present = federation.prototypes[client]
                 for prototype in "abc":
                     stayed = after.server.weights[prototype].equals(snapshot.server.weights[prototype])
                     assert stayed == (prototype != present and fuse != "fuse")
@@ -596,3 +596,26 @@ class TestDivergence:
         assert torch.equal(second.server.memory["merge/mlp"]["velocity"], first.server.memory["merge/mlp"]["velocity"])
         assert [event["round"] for event in heard.of("model_diverged")] == [2]
         assert federation.advance(second).server.weights["mlp"].is_finite()
+
+
+class TestWhatTheServerItselfRemembers:
+    RECIPE = make_recipe(protocol=NoExchange())
+
+    def federation(self):
+        return make_federation(recipe=self.RECIPE, clients_per_round=2, rounds=4)
+
+    def test_a_run_goes_on_from_the_tables_of_all_clients_that_older_checkpoints_have(self):
+        straight, before = played(self.federation(), 4), played(self.federation(), 2)
+        latest = before.server.memory["server"]["latest_scores"]
+        everybody = torch.full((4, 2), torch.nan, dtype=torch.float64)
+        everybody[latest[:, 0].long()] = latest[:, 1:]
+        older = {"server": {"client_scores": everybody, "visits": torch.ones(4, dtype=torch.long)}}
+        resumed = played(
+            self.federation(), 2, dataclasses.replace(before, server=dataclasses.replace(before.server, memory=older))
+        )
+        assert [r.prototypes for r in resumed.server.history] == [r.prototypes for r in straight.server.history]
+        assert [r.bytes_down for r in resumed.server.history] == [r.bytes_down for r in straight.server.history]
+        assert resumed.server.memory["server"].keys() == {"latest_scores"}
+
+    def test_nothing_where_nobody_is_measured(self):
+        assert "server" not in played(make_federation(), 1).server.memory

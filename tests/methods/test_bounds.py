@@ -88,7 +88,7 @@ class TestLocalOnly:
         snapshot = federation.start()
         for _ in range(6):
             snapshot = federation.advance(snapshot)
-            record, prototypes = snapshot.server.history[-1], federation.prototype_of()
+            record, prototypes = snapshot.server.history[-1], federation.prototypes
             assert len(record.client_accuracy) == 2
             for prototype in TWO_BANK:
                 own = [c for c in snapshot.clients if prototypes[c] == prototype]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from fedfuse.data import PartitionReport
-from fedfuse.data.partition.report import ClientShare
+from fedfuse.data.partition import Assignment
 from fedfuse.federation import RoundRecord
 from fedfuse.federation.state import PrototypeRecord
 
@@ -37,17 +37,16 @@ def history(rounds: int, names: tuple[str, ...] = ("small", "big")) -> list[Roun
 
 def partition(clients: int, classes: int, largest: int = 300) -> PartitionReport:
     counts = np.random.default_rng(0).integers(0, largest + 1, size=(clients, classes))
-    return PartitionReport(
-        partition={"kind": "dirichlet", "clients": clients, "alpha": 0.1},
-        examples=int(counts.sum()),
-        unassigned=0,
-        sha256="",
-        clients=tuple(
-            ClientShare(name=f"c{number}", size=int(row.sum()), class_counts=tuple(row.tolist()))
-            for number, row in enumerate(counts)
-        ),
-        assignment=(),
-    )
+    return partition_with(counts, [f"c{number}" for number in range(clients)])
+
+
+def partition_with(counts: np.ndarray, names: Sequence[str] | None = None) -> PartitionReport:
+    """A partition with these numbers of examples by client and class."""
+    clients, classes = counts.shape
+    settings = {"kind": "dirichlet", "clients": clients, "alpha": 0.1}
+    assignment = Assignment(np.arange(counts.sum()), np.cumsum(counts.sum(axis=1)))
+    labels = np.repeat(np.tile(np.arange(classes), clients), counts.ravel())
+    return PartitionReport(settings, int(counts.sum()), classes, assignment, labels, names)
 
 
 def line_data(figure: Figure) -> dict[str, list[tuple[int, float]]]:

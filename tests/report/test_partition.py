@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,6 @@ from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
 from fedfuse.report.partition import (
-    class_counts,
     describe,
     draw_partition,
     draw_partitions,
@@ -32,7 +32,7 @@ def test_a_bubble_per_held_class_with_an_area_proportional_to_its_count() -> Non
     report = partition(6, 4, largest=5)
     drawn = bubbles(partition_figure(report))
     clients, classes = np.asarray(drawn.get_offsets()).astype(int).T
-    counts = class_counts(report)
+    counts = report.counts()
     assert len(clients) == np.count_nonzero(counts)
     areas = drawn.get_sizes()
     assert np.isfinite(areas).all()
@@ -81,8 +81,8 @@ def circle(figure: Figure, handle: object) -> tuple[float, float, float]:
 
 def test_long_names_leave_room_for_the_bubbles() -> None:
     report = partition(30, 10)
-    long = tuple(one.model_copy(update={"name": f"hospital of our lady in {one.name}"}) for one in report.clients)
-    figure = partition_figure(report.model_copy(update={"clients": long}))
+    long = [f"hospital of our lady in {one.name}" for one in report.clients]
+    figure = partition_figure(replace(report, names=long))
     figure.draw_without_rendering()
     assert figure.axes[1].get_window_extent().height >= 0.4 * figure.bbox.height
     labels = [label.get_text() for label in figure.axes[1].get_xticklabels()]
@@ -107,7 +107,7 @@ def test_clients_without_examples(tmp_path: Path) -> None:
 def test_the_title_names_the_settings() -> None:
     report = partition(10, 3)
     assert describe(report) == f"Partition: dirichlet (alpha 0.1): {report.examples:,} examples at 10 clients"
-    left = report.model_copy(update={"unassigned": 7})
+    left = replace(report, examples=report.examples + 7)
     assert describe(left).endswith(", 7 unassigned")
 
 

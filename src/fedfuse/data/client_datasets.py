@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import torch
 
 from fedfuse.data.dataset import Examples
+from fedfuse.data.partition.assignment import Assignment
 
 
 class ClientDatasets(Mapping[int, Examples]):
     """A partition laid over one set of examples that stays in memory once."""
 
-    def __init__(self, examples: Examples, assignment: Sequence[np.ndarray[tuple[int], np.dtype[np.int64]]]) -> None:
+    def __init__(self, examples: Examples, assignment: Assignment) -> None:
         self.examples = examples
-        self._indices = torch.from_numpy(np.concatenate(assignment))  # one tensor: each is a file to worker processes
-        self._ends = np.cumsum([0, *map(len, assignment)]).tolist()
+        # Two tensors for all clients: each is a file to worker processes.
+        self._positions = torch.from_numpy(assignment.positions)
+        self._borders = torch.from_numpy(np.concatenate([[0], assignment.ends]))
 
     def __getitem__(self, client: int) -> Examples:
-        return self.examples.select(self._indices[self._ends[client] : self._ends[client + 1]])
+        if client not in range(len(self)):
+            raise KeyError(client)
+        start, end = self._borders[client : client + 2].tolist()
+        return self.examples.select(self._positions[start:end])
 
     def __iter__(self) -> Iterator[int]:
         return iter(range(len(self)))
 
     def __len__(self) -> int:
-        return len(self._ends) - 1
+        return len(self._borders) - 1

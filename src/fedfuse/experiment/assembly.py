@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,8 +14,9 @@ from fedfuse.core.errors import ConfigError
 from fedfuse.core.hashes import sha256_of
 from fedfuse.core.imports import check_findable_elsewhere
 from fedfuse.core.randomness import Key
-from fedfuse.data import ClientDatasets, Dataset, Indices, PartitionReport, Splits, Transform, load, split
-from fedfuse.data.partition.base import check_assignment
+from fedfuse.data import ClientDatasets, Dataset, PartitionReport, Splits, Transform, load, split
+from fedfuse.data.partition import Assignment
+from fedfuse.data.partition.base import checked
 from fedfuse.data.pretrained_tokens import check_encoder
 from fedfuse.data.readers.contents import UNLABELLED
 from fedfuse.data.tokens import TextSettings
@@ -25,7 +26,8 @@ from fedfuse.federation import Engine, Federation, FederationSettings, Recipe
 from fedfuse.federation.client import Clients
 from fedfuse.federation.events import EventLog
 from fedfuse.federation.metrics import Metrics
-from fedfuse.federation.sampling import clients_per_round, pooled, prototype_of
+from fedfuse.federation.prototypes import prototypes_of
+from fedfuse.federation.sampling import clients_per_round, pooled
 from fedfuse.models.interface import Interface
 from fedfuse.parts.base import CheckContext
 from fedfuse.parts.protocol.base import PREDICTIONS, WEIGHTS
@@ -109,8 +111,8 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None,
     dataset, splits = loaded or load_examples(config, log)
     config = settled(config, dataset)
     labels, owners = splits.train.labels, splits.train.owners
-    assignment = config.partition.assign(labels, dataset.classes, key.child("partition"), owners)
-    check_assignment(config.partition.kind, assignment, len(labels))
+    parts = config.partition.assign(labels, dataset.classes, key.child("partition"), owners)
+    assignment = checked(config.partition.kind, parts, len(labels))
     partition = PartitionReport.of(config.partition, assignment, labels, dataset.classes, owners)
     compute = Compute.of(config.compute)
     transform = Transform.of(dataset, config.data)
@@ -190,18 +192,18 @@ def _check_upload(recipe: Recipe, bank: ModelBank, inputs: int | None) -> None:
         recipe.chain.specs(sent, prototype, bank)
 
 
-def _parties(config: ExperimentConfig, assignment: Sequence[Indices]) -> tuple[Sequence[Indices], FederationSettings]:
+def _parties(config: ExperimentConfig, assignment: Assignment) -> tuple[Assignment, FederationSettings]:
     """Who trains on which examples: every client on its own, or one party per model on everybody's."""
     if not config.recipe.pooled:
         return assignment, config.federation
-    everything = np.sort(np.concatenate(assignment))
+    everything = np.sort(assignment.positions)
     settings = pooled(config.federation, tuple(config.models))
-    return [everything for _ in settings.assigned], settings
+    return Assignment.of([everything for _ in settings.assigned]), settings
 
 
 def _check_students(config: ExperimentConfig, settings: FederationSettings, clients: int) -> None:
     """A model that nobody trains would stay as it was initialised."""
-    run = prototype_of(tuple(config.models), settings, clients)
+    run = prototypes_of(tuple(config.models), settings, clients).clients_of
     for name in config.models:
         if name not in run and not config.recipe.fuse.trains_without_clients(name):
             raise ConfigError(

@@ -220,7 +220,7 @@ class _Run:
         bank = federation.bank
         finals = {folder.final_weights(name): (name, weights) for name, weights in snapshot.server.weights.items()}
         if not self.config.recipe.has_server_model:
-            names = federation.prototype_of()
+            names = federation.prototypes
             kept = {client: state[KEPT_MODEL] for client, state in snapshot.clients.items() if KEPT_MODEL in state}
             finals = {
                 folder.final_client(client): (names[client], Weights(flat, bank.layout(names[client])))

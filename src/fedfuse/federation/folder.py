@@ -15,6 +15,7 @@ from typing import Any
 from fedfuse.core.errors import RunFolderError
 from fedfuse.core.files import write_text
 from fedfuse.core.plain_json import dumps
+from fedfuse.data.partition.files import arrays_beside
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class RunFolder:
 
     def clear(self) -> None:
         """Remove a run, and nothing that is not a run's."""
-        for path in (self.summary, self.events, self.partition):
+        for path in (self.summary, self.events, self.partition, arrays_beside(self.partition)):
             path.unlink(missing_ok=True)
         for folder in (self.checkpoints, self.final, self.pictures):
             shutil.rmtree(folder, ignore_errors=True)

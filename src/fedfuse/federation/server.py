@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from statistics import fmean
 
-import torch
 from torch import Tensor
 
 from fedfuse.core.messages import Task, Tensors, Update, within
 from fedfuse.core.plain_json import finite
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import NOTHING, Weights
-from fedfuse.federation.client_scores import NONE, by_prototype, updated
+from fedfuse.federation.client_scores import NONE, by_prototype, of_older_runs, updated
 from fedfuse.federation.engine import Engine
 from fedfuse.federation.events import EventLog
 from fedfuse.federation.inbox import Inbox
 from fedfuse.federation.measures import RoundEvaluation
 from fedfuse.federation.predictions import combined
+from fedfuse.federation.prototypes import Prototypes, prototypes_of
 from fedfuse.federation.recipe import LOCAL, PROTOCOL, SCORES, Recipe
-from fedfuse.federation.sampling import clients_per_round, prototype_of, sample
+from fedfuse.federation.sampling import clients_per_round, sample
 from fedfuse.federation.settings import EvaluationSettings, FederationSettings
 from fedfuse.federation.state import ClientStates, RoundRecord, ServerState, Snapshot
+from fedfuse.federation.visits import Visits
 from fedfuse.parts.context import CombinedPredictions, ServerView
 from fedfuse.parts.fuse import Fused
 from fedfuse.parts.merge import settle
@@ -35,8 +35,9 @@ from fedfuse.runtime.evaluate import Evaluator, Score
 from fedfuse.runtime.source import Source
 
 MERGE = "merge"
-VISITS, CLIENT_SCORES = "visits", "client_scores"
-"""What the server itself remembers."""
+SERVER = "server"
+LATEST_SCORES, SCORES_OF_ALL = "latest_scores", "client_scores"
+"""What the server itself remembers, and its name in older runs."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Federation:
             common=self.key,
             weights={},
             memory={},
-            clients_of=Counter(self.prototype_of()),
+            clients_of=self.prototypes.clients_of,
             visits={},
             bank=self.bank,
             validation=self.validation,
@@ -82,9 +83,15 @@ class Federation:
         with self.bank.compute.at_work():
             return _Round(self, before).play()
 
-    def prototype_of(self) -> list[str]:
+    @cached_property
+    def prototypes(self) -> Prototypes:
         """The prototype that each client runs."""
-        return prototype_of(self.bank.prototypes, self.settings, self.clients)
+        return prototypes_of(self.bank.prototypes, self.settings, self.clients)
+
+    @cached_property
+    def visits(self) -> Visits:
+        """How often each client was heard, as far as somebody asked."""
+        return Visits(self.clients)
 
     def chosen(self, key: Key) -> list[int]:
         """Who takes part in a round."""
@@ -120,9 +127,8 @@ class _Round:
         self.remember(LOCAL, self.recipe.local.after_round(self.view(LOCAL), counted, weights))
         scores = self.measures.clients(updates)
         names = self.federation.evaluation.metric_names
-        everybody = updated(self.own_memory(CLIENT_SCORES, NONE), scores, self.federation.clients, names)
-        own = {VISITS: self.visits_after(updates), **({CLIENT_SCORES: everybody} if len(everybody) else {})}
-        self.remember("server", own)
+        everybody = updated(self.latest_scores(), scores, names)
+        self.remember(SERVER, {LATEST_SCORES: everybody} if len(everybody) else {})
         record = self.record(tasks, _Outcome(updates, screened, merged, fusing, fused, weights, scores, everybody))
         server = ServerState(self.number, weights, self.memory, (*self.before.server.history, record))
         self.federation.log.emit("round_finished", **record.to_json())
@@ -137,8 +143,8 @@ class _Round:
             common=federation.key,
             weights=self.before.server.weights,
             memory=self.memory.get(part, {}),
-            clients_of=self.clients_of,
-            visits=self.visits_of,
+            clients_of=federation.prototypes.clients_of,
+            visits=federation.visits.after(self.before.server.history),
             bank=federation.bank,
             validation=federation.validation,
             source=federation.source,
@@ -146,19 +152,6 @@ class _Round:
             progress=federation.log.tick,
             pool=federation.engine.pool(self.number),
         )
-
-    @cached_property
-    def prototypes(self) -> Sequence[str]:
-        """The prototype that each client runs."""
-        return self.federation.prototype_of()
-
-    @cached_property
-    def clients_of(self) -> Mapping[str, int]:
-        return Counter(self.prototypes)
-
-    @cached_property
-    def visits_of(self) -> Mapping[int, int]:
-        return dict(enumerate(self.visits().tolist()))
 
     @cached_property
     def protocol_view(self) -> ServerView:
@@ -188,7 +181,7 @@ class _Round:
     def drawn(self, number: int) -> dict[int, str]:
         """Who was drawn for a round, this one or an earlier one, and the prototypes they run."""
         chosen = self.federation.chosen(self.federation.key.child("round", number, "sample"))
-        return {client: self.prototypes[client] for client in chosen}
+        return {client: self.federation.prototypes[client] for client in chosen}
 
     def tasks(self) -> list[Task]:
         chosen = self.recipe.protocol.participants(self.protocol_view, self.drawn)
@@ -217,18 +210,10 @@ class _Round:
         asks = self.recipe.asking.asks(self.protocol_view, client) + self.measures.asks
         return Task(self.number, client, prototype, weights, extras, asks)
 
-    def own_memory(self, name: str, otherwise: Tensor) -> Tensor:
+    def latest_scores(self) -> Tensor:
         """What the server itself remembers of the rounds before."""
-        return self.before.server.memory.get("server", {}).get(name, otherwise)
-
-    def visits(self) -> Tensor:
-        """How often each client had been heard before this round."""
-        return self.own_memory(VISITS, torch.zeros(self.federation.clients, dtype=torch.long))
-
-    def visits_after(self, updates: Sequence[Update]) -> Tensor:
-        heard = self.visits().clone()
-        heard[[update.client for update in updates]] += 1
-        return heard
+        own = self.before.server.memory.get(SERVER, {})
+        return of_older_runs(own[SCORES_OF_ALL]) if SCORES_OF_ALL in own else own.get(LATEST_SCORES, NONE)
 
     def collect(self, tasks: Sequence[Task]) -> tuple[list[Update], ClientStates]:
         """Sound updates in client order, whatever order they came in, and the clients' states after this round."""
@@ -315,7 +300,7 @@ class _Round:
     def record(self, tasks: Sequence[Task], outcome: _Outcome) -> RoundRecord:
         measures, updates, merged = self.measures, outcome.updates, outcome.merged
         losses = [update.metrics["loss"] for update in updates if "loss" in update.metrics]
-        own = by_prototype(outcome.client_scores, self.prototypes)
+        own = by_prototype(outcome.client_scores, self.federation.prototypes)
         if measures.is_due:
             self.federation.log.tick("evaluate", 0, 1)
         ensemble = measures.ensemble(outcome.view, merged, outcome.screened.teachers)

@@ -24,7 +24,7 @@ from fedfuse.experiment.config import ExperimentConfig, read_yaml, validate
 from fedfuse.experiment.result import RunResult
 from fedfuse.experiment.run import Experiment
 from fedfuse.federation.folder import RunFolder
-from fedfuse.federation.sampling import prototype_of
+from fedfuse.federation.prototypes import prototypes_of
 from fedfuse.flower.engine import FlowerEngine
 from fedfuse.flower.orphan import end_with_parent
 from fedfuse.flower.party import settings_of
@@ -74,10 +74,10 @@ def _with_announced(config: ExperimentConfig, roster: Roster, folder: RunFolder)
         return config
     announced = {client: roster.members[node].prototype for client, node in roster.seats.items()}
     names = tuple(config.models)
-    expected = prototype_of(names, config.federation, roster.clients)
+    expected = prototypes_of(names, config.federation, roster.clients)
     before = _assigned_before(folder) or expected
     models = [announced[c] if announced.get(c) in names else name for c, name in enumerate(before)]
-    if models == expected:
+    if models == list(expected):
         return config
     federation = {**config.federation.model_dump(mode="json"), "shares": {}, "assigned": models}
     return validate({**config.model_dump(mode="json"), "federation": federation})

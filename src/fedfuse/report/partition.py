@@ -1,8 +1,11 @@
-"""Who holds what: clients by classes, a bubble's area is the number of examples (as in figure 2 of FedDF)."""
+"""Who holds what: clients by classes, a bubble's area is the number of examples (as in figure 2 of FedDF).
+
+Many clients are drawn in shades, with neighbours together.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,6 +16,8 @@ from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
 from fedfuse.data import PartitionReport
+from fedfuse.data.partition import ClientShare
+from fedfuse.report.many_clients import Columns, draw_classes, draw_sizes
 from fedfuse.report.panels import SIDE, panels
 from fedfuse.report.style import (
     COLOURS,
@@ -29,6 +34,7 @@ from fedfuse.report.style import (
 
 Counts = npt.NDArray[np.int64]
 
+MOST_CLIENTS = 200  # that are drawn one by one
 CELL = 0.27  # inches per client and class, as long as the limits below allow it
 WIDTHS, HEIGHTS = (8.0, 16.0), (5.4, 14.0)
 MARGIN_WIDTH, MARGIN_HEIGHT = 2.0, 2.2
@@ -44,34 +50,33 @@ FILLED = 0.94  # of a cell's width, so that two full bubbles do not touch
 
 
 def draw_partition(path: Path, report: PartitionReport) -> None:
-    """Write the shares of all clients as a PNG: classes as bubbles, sizes as bars."""
+    """Write the shares of all clients as a PNG: classes as bubbles or shades, sizes as bars or one line."""
     save(partition_figure(report), path)
 
 
 def partition_figure(report: PartitionReport) -> Figure:
-    """The picture of :func:`draw_partition`: bars above, bubbles below."""
-    counts = class_counts(report)
+    """The picture of :func:`draw_partition`: sizes above, classes below."""
     width, height = (
         float(np.clip(CELL * number + margin, *limits))
-        for number, margin, limits in zip(counts.shape, (MARGIN_WIDTH, MARGIN_HEIGHT), (WIDTHS, HEIGHTS), strict=True)
+        for number, margin, limits in (
+            (len(report.clients), MARGIN_WIDTH, WIDTHS),
+            (report.classes, MARGIN_HEIGHT, HEIGHTS),
+        )
     )
     figure = new_figure(width, height)
     ratios = (BARS_HEIGHT, height - MARGIN_HEIGHT)
-    bars, bubbles = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": ratios})
-    set_title(bars, describe(report))
-    _draw_sizes(bars, [client.size for client in report.clients])
-    _draw_bubbles(figure, bubbles, counts)
-    _name_clients(bubbles, [client.name for client in report.clients])
+    above, below = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": ratios})
+    set_title(above, describe(report))
+    _prepare(above, below, report)
+    if len(report.clients) <= MOST_CLIENTS:
+        _draw_bars(above, report.sizes.tolist())
+        _draw_bubbles(figure, below, report.counts())
+    else:
+        columns = Columns.of(report)
+        draw_sizes(above, columns)
+        draw_classes(figure, below, columns, full_count(columns.counts))
+    _name_clients(below, report.clients)
     return figure
-
-
-def class_counts(report: PartitionReport) -> Counts:
-    """Examples by client and class."""
-    classes = max((len(client.class_counts) for client in report.clients), default=0)
-    counts = np.zeros((len(report.clients), classes), dtype=np.int64)
-    for row, client in zip(counts, report.clients, strict=True):
-        row[: len(client.class_counts)] = client.class_counts
-    return counts
 
 
 def describe(report: PartitionReport) -> str:
@@ -82,20 +87,29 @@ def describe(report: PartitionReport) -> str:
         if name not in ("kind", "clients") and value not in (None, "", (), [], {})
     )
     kind = str(report.partition.get("kind", "partition")).replace("_", " ")
-    assigned = f"{report.examples - report.unassigned:,} examples at {len(report.clients)} clients"
+    assigned = f"{report.examples - report.unassigned:,} examples at {len(report.clients):,} clients"
     left = f", {report.unassigned:,} unassigned" if report.unassigned else ""
     return f"Partition: {kind}{f' ({settings})' if settings else ''}: {assigned}{left}"
 
 
-def _draw_sizes(axes: Axes, sizes: list[int]) -> None:
-    clean(axes)
-    axes.grid(False, axis="x")
+def _prepare(sizes: Axes, classes: Axes, report: PartitionReport) -> None:
+    """What both ways of drawing share."""
+    for axes, label in ((sizes, "Size"), (classes, "Class")):
+        clean(axes)
+        axes.set_ylabel(label, fontsize=TEXT_SIZE, color=INK)
+    sizes.grid(False, axis="x")
+    sizes.locator_params(axis="y", nbins=3, integer=True)
+    sizes.tick_params(bottom=False, labelbottom=False)
+    classes.set_xlabel("Client", fontsize=TEXT_SIZE, color=INK)
+    classes.set_xlim(-0.5, max(len(report.clients), 1) - 0.5)
+    classes.set_ylim(-0.5, max(report.classes, 1) - 0.5)
+    classes.set_yticks(ticks(report.classes))
+
+
+def _draw_bars(axes: Axes, sizes: list[int]) -> None:
     bars = axes.bar(range(len(sizes)), sizes, width=0.7, color=GRAY, linewidth=0)
-    axes.set_ylabel("Size", fontsize=TEXT_SIZE, color=INK)
-    axes.tick_params(bottom=False, labelbottom=False)
     largest = max(sizes, default=0) or 1
     axes.set_ylim(0, 1.1 * largest)
-    axes.locator_params(axis="y", nbins=3, integer=True)
     if sum(max(2, len(str(size))) for size in sizes) <= MOST_DIGITS:
         axes.bar_label(bars, padding=1, fontsize=SMALL_SIZE - 1, color=INK)
         axes.set_ylim(0, 1.3 * largest)
@@ -105,13 +119,6 @@ def _draw_sizes(axes: Axes, sizes: list[int]) -> None:
 
 
 def _draw_bubbles(figure: Figure, axes: Axes, counts: Counts) -> None:
-    clean(axes)
-    clients, classes = counts.shape
-    axes.set_xlabel("Client", fontsize=TEXT_SIZE, color=INK)
-    axes.set_ylabel("Class", fontsize=TEXT_SIZE, color=INK)
-    axes.set_xlim(-0.5, max(clients, 1) - 0.5)
-    axes.set_ylim(-0.5, max(classes, 1) - 0.5)
-    axes.set_yticks(ticks(classes))
     held = np.nonzero(counts)
     examples = sample_counts(int(counts.max(initial=1)))
     style: dict[str, Any] = {"color": COLOURS[0], "linewidth": 0, "alpha": 0.8, "clip_on": False}
@@ -135,10 +142,11 @@ def _draw_bubbles(figure: Figure, axes: Axes, counts: Counts) -> None:
         handle.set_sizes(np.array([scale * count]))
 
 
-def _name_clients(axes: Axes, names: list[str]) -> None:
-    shown = ticks(len(names))
-    upright = all(len(names[client]) <= LONGEST_LEVEL_NAME for client in shown)
-    axes.set_xticks(shown, [shorten(names[client], LONGEST_NAME) for client in shown], rotation=0 if upright else 90)
+def _name_clients(axes: Axes, clients: Sequence[ClientShare]) -> None:
+    shown = ticks(len(clients))
+    names = [clients[client].name for client in shown]
+    upright = all(len(name) <= LONGEST_LEVEL_NAME for name in names)
+    axes.set_xticks(shown, [shorten(name, LONGEST_NAME) for name in names], rotation=0 if upright else 90)
 
 
 def full_diameter(figure: Figure, axes: Axes, counts: Counts) -> float:
@@ -148,8 +156,8 @@ def full_diameter(figure: Figure, axes: Axes, counts: Counts) -> float:
     return float(np.clip(FILLED * cell * 72 / figure.dpi, *DIAMETERS))
 
 
-def full_count(counts: Counts) -> float:
-    """The count whose bubble fills a cell: nearly the largest, since a few giants would shrink all others to specks."""
+def full_count(counts: npt.NDArray[Any]) -> float:
+    """The count that fills a cell: nearly the largest, since a few giants would make specks of all others."""
     held = counts[counts > 0]
     if not held.size:
         return 1.0
@@ -176,15 +184,16 @@ def draw_partitions(path: Path, reports: Mapping[str, PartitionReport]) -> None:
 
 def partitions_figure(reports: Mapping[str, PartitionReport]) -> Figure:
     """The picture of :func:`draw_partitions`; bubbles are comparable between partitions."""
-    counts = {title: class_counts(report) for title, report in reports.items()}
-    largest = max((int(count.max(initial=1)) for count in counts.values()), default=1)
-    figure, squares = panels(counts)
-    for axes, count in squares:
+    columns = {title: Columns.of(report, MOST_CLIENTS) for title, report in reports.items()}
+    largest = max((float(own.counts.max(initial=1)) for own in columns.values()), default=1)
+    figure, squares = panels(columns)
+    for axes, own in squares:
         clean(axes)
+        count = own.counts
         held = np.nonzero(count)
-        diameter = 72 * INSIDE * SIDE * FILLED / max(*count.shape, 1)
-        axes.scatter(held[0], held[1], s=diameter**2 * count[held] / largest, color=COLOURS[0], linewidth=0, alpha=0.8)
-        axes.set_xlim(-0.5, max(count.shape[0], 1) - 0.5)
+        areas = (72 * INSIDE * SIDE * FILLED / max(*count.shape, 1)) ** 2 * count[held] / largest
+        axes.scatter(own.centres[held[0]], held[1], s=areas, color=COLOURS[0], linewidth=0, alpha=0.8)
+        axes.set_xlim(-0.5, int(own.edges[-1]) - 0.5)
         axes.set_ylim(-0.5, max(count.shape[1], 1) - 0.5)
         axes.set_xlabel("Client", fontsize=SMALL_SIZE, color=INK)
         axes.set_ylabel("Class", fontsize=SMALL_SIZE, color=INK)

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +12,8 @@ import torch
 from fedfuse.core.errors import DataError
 from fedfuse.core.randomness import Key
 from fedfuse.data.dataset import Owners
-from fedfuse.data.partition import Dirichlet, DirichletFloor, Natural, PartitionReport, assignment_hash
+from fedfuse.data.partition import Dirichlet, DirichletFloor, Iid, Natural, PartitionReport
+from fedfuse.data.partition.report import SHOWN
 
 LABELS = np.arange(60) % 3
 
@@ -28,7 +31,7 @@ def test_a_report_survives_the_disk(tmp_path: Path) -> None:
     assert loaded == report
     assert loaded.partition == {"kind": "dirichlet", "clients": 4, "alpha": 1.0, "min_examples": 1}
     expected = Dirichlet(clients=4, alpha=1.0).assign(LABELS, 3, Key(0))
-    assert all(np.array_equal(one, other) for one, other in zip(loaded.indices, expected, strict=True))
+    assert all(np.array_equal(one, other) for one, other in zip(loaded.assignment, expected, strict=True))
     assert np.sum([share.class_counts for share in loaded.clients], axis=0).tolist() == [20, 20, 20]
     assert sum(share.size for share in loaded.clients) == 60
 
@@ -40,25 +43,93 @@ def test_lost_examples_are_counted() -> None:
     assert report.unassigned == 60 - sum(len(part) for part in assignment)
 
 
+def test_the_file_for_people_shows_the_first_clients_and_the_arrays_have_all(tmp_path: Path) -> None:
+    report = make(tmp_path / "partition.json")
+    about = json.loads((tmp_path / "partition.json").read_text())
+    assert about["in_words"] == report.in_words()
+    assert (about["clients"], about["examples"], about["unassigned"]) == (4, 60, 0)
+    assert about["first_clients"][1]["class_counts"] == list(report.clients[1].class_counts)
+    assert (tmp_path / "partition.json").read_text().count("\n") == len(about) + 2 + 1 + 4
+    many = PartitionReport.of(Iid(clients=1000), np.split(np.arange(2000), 1000), np.arange(2000) % 3, 3)
+    many.save(tmp_path / "many.json")
+    assert len(json.loads((tmp_path / "many.json").read_text())["first_clients"]) == SHOWN
+    assert PartitionReport.load(tmp_path / "many.json") == many
+
+
+def test_a_client_takes_a_few_bytes(tmp_path: Path) -> None:
+    """Four for each position, one for its class, four for the client; nothing else grows."""
+    files = [tmp_path / "partition.json", tmp_path / "partition.safetensors"]
+    sizes = []
+    for clients in (1_000, 20_000):
+        labels = np.arange(3 * clients) % 10
+        partition = Iid(clients=clients)
+        PartitionReport.of(partition, partition.assign(labels, 10, Key(0)), labels, 10).save(files[0])
+        sizes.append(sum(file.stat().st_size for file in files))
+    assert sizes[1] - sizes[0] <= 19_000 * (3 * 5 + 4) + 200
+
+
+def test_what_lies_there_already_is_not_written_again(tmp_path: Path) -> None:
+    files = [tmp_path / "partition.json", tmp_path / "partition.safetensors"]
+    make(files[0])
+    before = [(file.stat().st_ino, file.stat().st_mtime_ns) for file in files]
+    make(files[0])
+    assert [(file.stat().st_ino, file.stat().st_mtime_ns) for file in files] == before
+    whole = files[1].read_bytes()
+    files[1].write_bytes(whole[:-1])
+    make(files[0])
+    assert files[1].read_bytes() == whole
+
+
 def test_a_changed_or_cut_file_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "partition.json"
+    path, arrays = tmp_path / "partition.json", tmp_path / "partition.safetensors"
     make(path)
-    whole = path.read_text()
+    whole, all_arrays = path.read_text(), arrays.read_bytes()
     content = json.loads(whole)
-    content["assignment"][0][0] += 1
-    path.write_text(json.dumps(content))
+    path.write_text(json.dumps({**content, "sha256": "0" * 64}))
     with pytest.raises(DataError, match="does not match its sha256"):
         PartitionReport.load(path)
-    path.write_text(whole[:100])
+    half = {name: value for name, value in content.items() if name != "examples"}
+    for text in (whole[:100], "[]", json.dumps({**content, "clients": 5}), json.dumps(half)):
+        path.write_text(text)
+        with pytest.raises(DataError, match="cannot be read as a partition"):
+            PartitionReport.load(path)
+    path.write_text(whole)
+    arrays.write_bytes(all_arrays[:-4])
+    with pytest.raises(DataError, match="cannot be read as a partition"):
+        PartitionReport.load(path)
+    arrays.unlink()
     with pytest.raises(DataError, match="cannot be read as a partition"):
         PartitionReport.load(path)
     with pytest.raises(DataError, match="cannot be read as a partition"):
         PartitionReport.load(tmp_path / "absent.json")
 
 
-def test_the_hash_knows_the_borders() -> None:
-    one, two = np.array([1]), np.array([2, 3])
-    assert assignment_hash([one, two]) != assignment_hash([np.array([1, 2]), np.array([3])])
+def older_file(report: PartitionReport) -> dict[str, Any]:
+    """What earlier versions wrote: everything as JSON."""
+    return {
+        "partition": report.partition,
+        "examples": report.examples,
+        "unassigned": report.unassigned,
+        "sha256": report.sha256,
+        "clients": [asdict(client) for client in report.clients],
+        "assignment": [part.tolist() for part in report.assignment],
+    }
+
+
+def test_the_file_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "partition.json"
+    partition = Dirichlet(clients=4, alpha=1.0)
+    report = PartitionReport.of(partition, partition.assign(LABELS, 3, Key(0)), LABELS, 3)
+    path.write_text(json.dumps(older_file(report)))
+    loaded = PartitionReport.load(path)
+    assert list(loaded.clients) == list(report.clients)
+    assert [part.tolist() for part in loaded.assignment] == [part.tolist() for part in report.assignment]
+    assert (loaded.sha256, loaded.in_words()) == (report.sha256, report.in_words())
+    content = older_file(report)
+    content["assignment"][0][0] += 1
+    path.write_text(json.dumps(content))
+    with pytest.raises(DataError, match="does not match its sha256"):
+        PartitionReport.load(path)
 
 
 def test_clients_are_called_what_the_data_calls_them(tmp_path: Path) -> None:
@@ -79,3 +150,11 @@ def test_in_words() -> None:
     partition = Dirichlet(clients=2, alpha=1.0)
     report = PartitionReport.of(partition, [np.arange(3), np.arange(3, 60)], LABELS, 3)
     assert report.in_words() == "2 clients with 3 to 57 examples of 3 classes each"
+
+
+def test_counts_of_single_clients_and_of_neighbours_together() -> None:
+    partition = Dirichlet(clients=7, alpha=1.0)
+    report = PartitionReport.of(partition, partition.assign(LABELS, 3, Key(0)), LABELS, 3)
+    counts = report.counts()
+    assert counts.tolist() == [list(client.class_counts) for client in report.clients]
+    assert report.counts(3).tolist() == [counts[a:b].sum(axis=0).tolist() for a, b in ((0, 3), (3, 5), (5, 7))]

@@ -307,7 +307,7 @@ def test_traffic(send):
 def test_architectures_teach_each_other():
     bank = make_bank(small=Mlp(hidden=(4,)), wide=Mlp(hidden=(9,)))
     federation = make_federation(bank, make_recipe(local=LabelLogits()), clients=2)
-    assert federation.prototype_of() == ["small", "wide"]
+    assert list(federation.prototypes) == ["small", "wide"]
     memory = federation.advance(federation.start()).server.memory["local"]
     targets = sent(LabelLogits(), memory, 0, 1)
     torch.testing.assert_close(targets[0], memory["1"], equal_nan=True)

@@ -173,7 +173,7 @@ class TestLaws:
     def test_the_servers_control_is_the_mean_of_all_clients(self, architectures, clients_per_round):
         federation = federation_of(architectures=architectures, clients=5, clients_per_round=clients_per_round)
         after = played(federation, 6)
-        prototypes = federation.prototype_of()
+        prototypes = federation.prototypes
         for prototype, control in after.server.memory["local"].items():
             total = torch.zeros_like(control)
             for client, state in after.clients.items():
@@ -208,7 +208,7 @@ class TestLedger:
     @pytest.mark.parametrize("architectures", [None, TWO], ids=["one model", "two models"])
     def test_eight_bytes_per_parameter_and_four_per_buffer_each_way(self, architectures):
         federation = federation_of(architectures=architectures, clients_per_round=3)
-        prototypes, layout = federation.prototype_of(), federation.bank.layout
+        prototypes, layout = federation.prototypes, federation.bank.layout
         for record in played(federation, 2).server.history:
             sizes = [layout(prototypes[client]) for client in record.clients]
             expected = sum(8 * s.parameter_count + 4 * (s.size - s.parameter_count) for s in sizes)

@@ -296,7 +296,7 @@ class TestPartial:
         """Two rounds against plain clients that are given, by hand, the server's body with their own head."""
         federation = make_federation(bank=BANK, recipe=recipe_of({"kind": "partial", "names": "^layers"}))
         plain = replace(federation.engine.clients, recipe=Recipe())
-        start, prototypes = federation.start(), federation.prototype_of()
+        start, prototypes = federation.start(), federation.prototypes
         own = {client: start.server.weights[prototypes[client]] for client in range(4)}
         snapshot = start
         for number in (1, 2):

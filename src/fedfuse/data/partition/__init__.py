@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from fedfuse.core.choice import OneOf
+from fedfuse.data.partition.assignment import Assignment
 from fedfuse.data.partition.base import DrawnPartition, Partition
 from fedfuse.data.partition.dirichlet import Dirichlet
 from fedfuse.data.partition.dirichlet_balanced import DirichletBalanced
@@ -12,7 +13,7 @@ from fedfuse.data.partition.dirichlet_sliced import DirichletSliced
 from fedfuse.data.partition.iid import Iid
 from fedfuse.data.partition.natural import Natural
 from fedfuse.data.partition.quantity import Quantity
-from fedfuse.data.partition.report import ClientShare, PartitionReport, assignment_hash
+from fedfuse.data.partition.report import ClientShare, PartitionReport
 from fedfuse.data.partition.step import Step
 
 AnyPartition = Annotated[
@@ -32,6 +33,7 @@ AnyPartition = Annotated[
 
 __all__ = [
     "AnyPartition",
+    "Assignment",
     "ClientShare",
     "Dirichlet",
     "DirichletBalanced",
@@ -45,5 +47,4 @@ __all__ = [
     "PartitionReport",
     "Quantity",
     "Step",
-    "assignment_hash",
 ]

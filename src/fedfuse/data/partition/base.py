@@ -1,4 +1,4 @@
-"""What all partitions (non-IID splits) share: examples in, one sorted list of positions per client out."""
+"""What all partitions (non-IID splits) share: examples in, the sorted positions of each client out."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from fedfuse.core.errors import ConfigError
 from fedfuse.core.part import Part
 from fedfuse.core.randomness import Key
 from fedfuse.data.dataset import Owners
+from fedfuse.data.partition.assignment import Assignment, Indices
 
-Indices = NDArray[np.int64]
 Counts = NDArray[np.int64]
 
 TRIES = 5000
@@ -28,26 +28,31 @@ class Partition(Part):
     kind: str
 
     @abstractmethod
-    def assign(self, labels: Tensor | Indices, classes: int, key: Key, owners: Owners | None = None) -> list[Indices]:
+    def assign(
+        self, labels: Tensor | Indices, classes: int, key: Key, owners: Owners | None = None
+    ) -> Sequence[Indices]:
         """For every client the sorted positions of its examples; no position is given twice.
 
         ``owners`` are the clients that the data itself comes with, if any.
         """
 
-    def names(self, assignment: Sequence[Indices], owners: Owners | None) -> list[str]:
-        """What the clients of this assignment are called."""
-        return [str(client) for client in range(len(assignment))]
+    def names(self, assignment: Assignment, owners: Owners | None) -> Sequence[str] | None:
+        """What the clients of this assignment are called; None if they have no names but their numbers."""
+        return None
 
 
-def check_assignment(kind: str, assignment: Sequence[Indices], examples: int) -> None:
-    """Refuse what a partition from outside may do wrong."""
-    if not assignment or not all(len(part) for part in assignment):
+def checked(kind: str, parts: Sequence[Indices], examples: int) -> Assignment:
+    """The assignment, without what a partition from outside may do wrong."""
+    assignment = Assignment.of(parts)
+    if not assignment.sizes.all() or not len(assignment):
         raise ConfigError(f"partition {kind} leaves a client without examples")
-    everybody = np.concatenate(assignment)
-    if everybody.min() < 0 or everybody.max() >= examples:
+    if assignment.positions.min() < 0 or assignment.positions.max() >= examples:
         raise ConfigError(f"partition {kind} gives positions outside of the {examples} training examples")
-    if len(np.unique(everybody)) < len(everybody):
+    given = np.zeros(examples, dtype=np.bool_)
+    given[assignment.positions] = True
+    if given.sum() < len(assignment.positions):
         raise ConfigError(f"partition {kind} gives an example to two clients")
+    return assignment
 
 
 class DrawnPartition(Partition):
@@ -61,16 +66,16 @@ class DrawnPartition(Partition):
         classes: int,
         key: Key,
         owners: Owners | None = None,
-    ) -> list[Indices]:
+    ) -> Assignment:
         known = np.asarray(labels, dtype=np.int64)
         if self.clients > len(known):
             raise ConfigError(
                 f"partition.clients = {self.clients} is more than the {len(known)} training examples; use fewer clients"
             )
-        return [np.sort(part) for part in self.draw(known, classes, key.numpy())]
+        return Assignment.of(self.draw(known, classes, key.numpy())).sorted()
 
     @abstractmethod
-    def draw(self, labels: Indices, classes: int, random: np.random.Generator) -> list[Indices]:
+    def draw(self, labels: Indices, classes: int, random: np.random.Generator) -> Sequence[Indices]:
         """The positions of each client in any order."""
 
 
@@ -79,10 +84,11 @@ def shuffled_classes(labels: Indices, classes: int, random: np.random.Generator)
     return [random.permutation(np.flatnonzero(labels == label)) for label in range(classes)]
 
 
-def deal(pools: Sequence[Indices], counts: Counts) -> list[Indices]:
+def deal(pools: Sequence[Indices], counts: Counts) -> Assignment:
     """Client k takes the next ``counts[c, k]`` positions of class c; the result is in the order of the classes."""
-    cuts = [np.split(pool, np.cumsum(row)) for pool, row in zip(pools, counts, strict=True)]
-    return [np.concatenate([cut[client] for cut in cuts]) for client in range(counts.shape[1])]
+    dealt = np.concatenate([pool[: row.sum()] for pool, row in zip(pools, counts, strict=True)])
+    clients = np.concatenate([np.repeat(np.arange(len(row)), row) for row in counts])
+    return Assignment(dealt[np.argsort(clients, kind="stable")], np.cumsum(counts.sum(axis=0)))
 
 
 def counts_from_shares(shares: NDArray[np.float64], total: int) -> Counts:

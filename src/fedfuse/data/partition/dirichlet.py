@@ -7,10 +7,10 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
+from fedfuse.data.partition.assignment import Assignment, Indices
 from fedfuse.data.partition.base import (
     Counts,
     DrawnPartition,
-    Indices,
     check_minimum,
     counts_from_shares,
     deal,
@@ -27,7 +27,7 @@ class Dirichlet(DrawnPartition):
     alpha: float = Field(gt=0, le=1e6, description="Concentration; small is heterogeneous, large is iid.")
     min_examples: int = Field(1, ge=1, description="Draw again until every client has at least this many examples.")
 
-    def draw(self, labels: Indices, classes: int, random: np.random.Generator) -> list[Indices]:
+    def draw(self, labels: Indices, classes: int, random: np.random.Generator) -> Assignment:
         check_minimum(self.min_examples, self.clients, len(labels))
         pools = shuffled_classes(labels, classes, random)
         wish = f"min_examples = {self.min_examples} for every client"

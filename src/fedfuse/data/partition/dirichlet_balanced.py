@@ -8,11 +8,11 @@ import numpy as np
 from pydantic import Field
 
 from fedfuse.core.errors import ConfigError
+from fedfuse.data.partition.assignment import Assignment, Indices
 from fedfuse.data.partition.balance import balanced_counts
 from fedfuse.data.partition.base import (
     Counts,
     DrawnPartition,
-    Indices,
     check_minimum,
     deal,
     enough_for_all,
@@ -29,7 +29,7 @@ class DirichletBalanced(DrawnPartition):
     min_examples: int = Field(10, ge=1, description="Draw again until every client has at least this many examples.")
     guaranteed_per_class: int = Field(0, ge=0, description="Examples of every class that each client surely gets.")
 
-    def draw(self, labels: Indices, classes: int, random: np.random.Generator) -> list[Indices]:
+    def draw(self, labels: Indices, classes: int, random: np.random.Generator) -> Assignment:
         check_minimum(self.min_examples, self.clients, len(labels))
         pools = shuffled_classes(labels, classes, random)
         reserved = np.full((classes, self.clients), self.guaranteed_per_class)

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from fedfuse.data.partition.base import Counts, DrawnPartition, Indices, deal, redraw, shuffled_classes
+from fedfuse.data.partition.assignment import Assignment, Indices
+from fedfuse.data.partition.base import Counts, DrawnPartition, deal, redraw, shuffled_classes
 
 ITERATIONS = 2000
 LEAST_SHARE = 1e-6
@@ -25,7 +26,7 @@ class DirichletEqual(DrawnPartition):
     kind: Literal["dirichlet_equal"] = "dirichlet_equal"
     alpha: float = Field(gt=0, le=1e6, description="Concentration; small is heterogeneous, large is iid.")
 
-    def draw(self, labels: Indices, classes: int, random: np.random.Generator) -> list[Indices]:
+    def draw(self, labels: Indices, classes: int, random: np.random.Generator) -> Assignment:
         pools = shuffled_classes(labels, classes, random)
         sizes = np.array([len(pool) for pool in pools])
 

@@ -7,7 +7,8 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from fedfuse.data.partition.base import Counts, DrawnPartition, Indices, deal, enough_for_all, redraw, shuffled_classes
+from fedfuse.data.partition.assignment import Assignment, Indices
+from fedfuse.data.partition.base import Counts, DrawnPartition, deal, enough_for_all, redraw, shuffled_classes
 
 LEAST_COLUMN_SUM = 0.01
 """As in the thesis code."""
@@ -22,7 +23,7 @@ class DirichletFloor(DrawnPartition):
     kind: Literal["dirichlet_floor"] = "dirichlet_floor"
     alpha: float = Field(gt=0, le=1e6, description="Concentration; small is heterogeneous, large is iid.")
 
-    def draw(self, labels: Indices, classes: int, random: np.random.Generator) -> list[Indices]:
+    def draw(self, labels: Indices, classes: int, random: np.random.Generator) -> Assignment:
         pools = shuffled_classes(labels, classes, random)
         sizes = np.array([len(pool) for pool in pools])
         wish = "an example for every client"

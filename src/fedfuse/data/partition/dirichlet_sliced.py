@@ -7,8 +7,9 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
+from fedfuse.data.partition.assignment import Assignment, Indices
 from fedfuse.data.partition.balance import balanced_counts
-from fedfuse.data.partition.base import Counts, DrawnPartition, Indices, deal, enough_for_all, redraw, shuffled_classes
+from fedfuse.data.partition.base import Counts, DrawnPartition, deal, enough_for_all, redraw, shuffled_classes
 
 
 class DirichletSliced(DrawnPartition):
@@ -18,15 +19,14 @@ class DirichletSliced(DrawnPartition):
     alpha: float = Field(gt=0, le=1e6, description="Concentration; small is heterogeneous, large is iid.")
     group_clients: int = Field(10, ge=1, description="Clients that divide one random part of the data; 10 in the code.")
 
-    def draw(self, labels: Indices, classes: int, random: np.random.Generator) -> list[Indices]:
+    def draw(self, labels: Indices, classes: int, random: np.random.Generator) -> Assignment:
         order = random.permutation(len(labels))
         groups = np.split(order, self._bounds(len(labels)))
         drawn = [
-            part
+            self._draw_group(group, self._size(number), labels, classes, random).positions
             for number, group in enumerate(groups)
-            for part in self._draw_group(group, self._size(number), labels, classes, random)
         ]
-        return np.array_split(np.concatenate(drawn), self.clients)
+        return Assignment.evenly(np.concatenate(drawn), self.clients)
 
     def _size(self, number: int) -> int:
         return min(self.group_clients, self.clients - number * self.group_clients)
@@ -38,7 +38,7 @@ class DirichletSliced(DrawnPartition):
 
     def _draw_group(
         self, group: Indices, clients: int, labels: Indices, classes: int, random: np.random.Generator
-    ) -> list[Indices]:
+    ) -> Assignment:
         pools = [group[where] for where in shuffled_classes(labels[group], classes, random)]
         sizes = np.array([len(pool) for pool in pools])
         fair_share = len(group) / clients

@@ -6,7 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from fedfuse.data.partition.base import DrawnPartition, Indices
+from fedfuse.data.partition.assignment import Assignment, Indices
+from fedfuse.data.partition.base import DrawnPartition
 
 
 class Iid(DrawnPartition):
@@ -14,5 +15,5 @@ class Iid(DrawnPartition):
 
     kind: Literal["iid"] = "iid"
 
-    def draw(self, labels: Indices, classes: int, random: np.random.Generator) -> list[Indices]:
-        return np.array_split(random.permutation(len(labels)), self.clients)
+    def draw(self, labels: Indices, classes: int, random: np.random.Generator) -> Assignment:
+        return Assignment.evenly(random.permutation(len(labels)), self.clients)

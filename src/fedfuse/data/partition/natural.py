@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -12,7 +11,8 @@ from torch import Tensor
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.randomness import Key
 from fedfuse.data.dataset import Owners
-from fedfuse.data.partition.base import Indices, Partition
+from fedfuse.data.partition.assignment import Assignment, Indices
+from fedfuse.data.partition.base import Partition
 
 
 class Natural(Partition):
@@ -32,7 +32,7 @@ class Natural(Partition):
         classes: int,
         key: Key,
         owners: Owners | None = None,
-    ) -> list[Indices]:
+    ) -> Assignment:
         if owners is None:
             raise ConfigError(
                 "partition natural needs data that says whose each example is; set data.client_column or "
@@ -45,12 +45,14 @@ class Natural(Partition):
         if self.clients is not None:
             eligible = np.sort(key.numpy().choice(eligible, size=self.clients, replace=False))
         order = np.argsort(numbers, kind="stable")
-        parts = np.split(order, np.cumsum(sizes)[:-1])
-        return [parts[client] for client in eligible]
+        kept = np.zeros(len(sizes), dtype=np.bool_)
+        kept[eligible] = True
+        return Assignment(order[kept[numbers[order]]], np.cumsum(sizes[eligible]))
 
-    def names(self, assignment: Sequence[Indices], owners: Owners | None) -> list[str]:
+    def names(self, assignment: Assignment, owners: Owners | None) -> list[str]:
         assert owners is not None
-        return [owners.names[int(owners.numbers[part[0]])] for part in assignment]
+        first = assignment.positions[assignment.ends - assignment.sizes]
+        return [owners.names[number] for number in np.asarray(owners.numbers)[first].tolist()]
 
     def _check(self, eligible: Indices, sizes: Indices) -> None:
         if len(eligible) < (self.clients or 1):

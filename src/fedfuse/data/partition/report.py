@@ -1,40 +1,50 @@
-"""What a partition did, as the ``partition.json`` of a run folder: readable, and exact enough to be used again."""
+"""What a partition did: who got what, in numbers and in words, and exact enough to be used again."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
-from pydantic import Field, ValidationError
+from numpy.typing import NDArray
 from torch import Tensor
 
 from fedfuse.core.errors import DataError
-from fedfuse.core.files import write_text
-from fedfuse.core.part import Settings
 from fedfuse.data.dataset import Owners
-from fedfuse.data.partition.base import Indices, Partition
+from fedfuse.data.partition import files
+from fedfuse.data.partition.assignment import Assignment, Indices
+from fedfuse.data.partition.base import Counts, Partition
+
+SHOWN = 200
+"""Clients whose shares stand in the file for people; the arrays beside it have everybody's."""
 
 
-class ClientShare(Settings):
-    """One client's part."""
+@dataclass(frozen=True)
+class ClientShare:
+    """One client's part; ``name`` is its number, or what data that came separated calls it."""
 
-    name: str = Field(description="The client's number, or the name it has in data that came separated.")
-    size: int = Field(ge=0, description="Number of examples.")
-    class_counts: tuple[int, ...] = Field(description="Number of examples of each class.")
+    name: str
+    size: int
+    class_counts: tuple[int, ...]
 
 
-class PartitionReport(Settings):
-    """The settings, the resulting shares, and the assigned positions with their hash."""
+@dataclass(frozen=True, eq=False)
+class PartitionReport:
+    """The settings, the assigned positions, and what follows from them.
 
-    partition: dict[str, Any] = Field(description="Kind and settings of the partition.")
-    examples: int = Field(ge=0, description="Examples that were to be divided.")
-    unassigned: int = Field(ge=0, description="Examples that belong to no client.")
-    sha256: str = Field(description="Hash of the assignment.")
-    clients: tuple[ClientShare, ...] = Field(description="What each client got.")
-    assignment: tuple[tuple[int, ...], ...] = Field(description="Positions of each client's examples.")
+    ``examples`` were to be divided. ``labels`` are the classes of what the clients got, client after client. ``names``
+    are what the clients are called; their numbers if None.
+    """
+
+    partition: Mapping[str, Any]
+    examples: int
+    classes: int
+    assignment: Assignment
+    labels: NDArray[Any]
+    names: Sequence[str] | None = None
 
     @staticmethod
     def of(
@@ -44,58 +54,130 @@ class PartitionReport(Settings):
         classes: int,
         owners: Owners | None = None,
     ) -> PartitionReport:
-        known = np.asarray(labels)
-        return PartitionReport(
-            partition=partition.model_dump(mode="json"),
-            examples=len(known),
-            unassigned=len(known) - sum(len(part) for part in assignment),
-            sha256=assignment_hash(assignment),
-            clients=tuple(
-                _share(name, known[part], classes)
-                for name, part in zip(partition.names(assignment, owners), assignment, strict=True)
-            ),
-            assignment=tuple(tuple(part.tolist()) for part in assignment),
+        together = Assignment.of(assignment)
+        small = np.asarray(labels).astype(np.min_scalar_type(classes))
+        names = partition.names(together, owners)
+        settings = partition.model_dump(mode="json")
+        return PartitionReport(settings, len(small), classes, together, small[together.positions], names)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, PartitionReport)
+            and self._facts == other._facts
+            and np.array_equal(self.labels, other.labels)
+            and (self.names == other.names or list(self._names) == list(other._names))
         )
 
+    __hash__ = None  # type: ignore[assignment]
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hash of the assignment."""
+        return self.assignment.sha256()
+
     @property
-    def indices(self) -> list[Indices]:
-        """The assignment as :meth:`Partition.assign` returned it."""
-        return [np.array(part, dtype=np.int64) for part in self.assignment]
+    def unassigned(self) -> int:
+        """Examples that belong to no client."""
+        return self.examples - len(self.assignment.positions)
+
+    @property
+    def sizes(self) -> Counts:
+        """How many examples each client has."""
+        return self.assignment.sizes
+
+    @property
+    def clients(self) -> Sequence[ClientShare]:
+        """What each client got."""
+        return _Shares(self)
+
+    def counts(self, groups: int | None = None) -> Counts:
+        """Examples by client and class; by group of neighbours and class if clients are taken together."""
+        clients = len(self.assignment)
+        rows = clients if groups is None else min(groups, clients)
+        first = self.assignment.for_each_position(np.arange(clients) * rows // max(clients, 1) * self.classes)
+        return np.bincount(first + self.labels, minlength=rows * self.classes).reshape(rows, self.classes)
 
     def in_words(self) -> str:
         """One line: how many clients, how large, how many classes each."""
-        sizes = [client.size for client in self.clients]
-        classes = [sum(count > 0 for count in client.class_counts) for client in self.clients]
-        return f"{len(sizes)} clients with {_range(sizes)} examples of {_range(classes)} classes each"
+        clients = len(self.assignment)
+        return f"{clients} clients with {_range(self.sizes)} examples of {_range(self._classes_held())} classes each"
+
+    def _classes_held(self) -> Counts:
+        """How many classes each client has examples of."""
+        clients = len(self.assignment)
+        pairs = self.assignment.for_each_position(np.arange(clients) * self.classes) + self.labels
+        pairs.sort()
+        is_new = np.diff(pairs, prepend=-1) > 0
+        return np.bincount(pairs[is_new] // self.classes, minlength=clients)
 
     def save(self, path: Path) -> None:
-        write_text(path, self.model_dump_json() + "\n")
+        """Write the files, unless they are there already."""
+        if not self._lies_at(path):
+            shown = [asdict(client) for client in self.clients[:SHOWN]]
+            about = {"in_words": self.in_words(), **self._facts, "unassigned": self.unassigned, "first_clients": shown}
+            names = None if self.names is None else list(self.names)
+            files.write(path, files.Stored(about, self.assignment, self.labels, names))
 
     @staticmethod
     def load(path: Path) -> PartitionReport:
         """Read a saved report; one that was changed by hand or cut off is refused."""
-        try:
-            report = PartitionReport.model_validate_json(path.read_bytes())
-        except (OSError, ValidationError) as error:
-            raise DataError(f"{path} cannot be read as a partition; it may be cut off, so make it again") from error
-        if assignment_hash(report.indices) != report.sha256:
-            raise DataError(f"{path} holds an assignment that does not match its sha256 {report.sha256}; make it again")
+        stored = files.read(path)
+        about = stored.about
+        report = PartitionReport(
+            about["partition"], about["examples"], about["classes"], stored.assignment, stored.labels, stored.names
+        )
+        if report.sha256 != about["sha256"]:
+            raise DataError(
+                f"{path} holds an assignment that does not match its sha256 {about['sha256']}; make it again"
+            )
         return report
 
+    @property
+    def _facts(self) -> dict[str, Any]:
+        """What tells it from another one, but for the names and the labels."""
+        return {
+            "partition": self.partition,
+            "examples": self.examples,
+            "classes": self.classes,
+            "clients": len(self.assignment),
+            "sha256": self.sha256,
+        }
 
-def assignment_hash(assignment: Sequence[Indices]) -> str:
-    """A hash of who got what; lengths go in first, so moving an example to the next client changes it."""
-    digest = hashlib.sha256(np.array([len(part) for part in assignment], dtype="<i8").tobytes())
-    for part in assignment:
-        digest.update(np.asarray(part, dtype="<i8").tobytes())
-    return digest.hexdigest()
+    @property
+    def _names(self) -> Sequence[str]:
+        return [str(client) for client in range(len(self.assignment))] if self.names is None else self.names
+
+    def _lies_at(self, path: Path) -> bool:
+        try:
+            return PartitionReport.load(path) == self
+        except DataError:
+            return False
 
 
-def _range(values: Sequence[int]) -> str:
-    low, high = min(values), max(values)
+class _Shares(Sequence[ClientShare]):
+    """Every client's share, made when somebody looks at it."""
+
+    def __init__(self, report: PartitionReport) -> None:
+        self._report = report
+
+    @overload
+    def __getitem__(self, client: int) -> ClientShare: ...
+    @overload
+    def __getitem__(self, client: slice) -> list[ClientShare]: ...
+    def __getitem__(self, client: int | slice) -> ClientShare | list[ClientShare]:
+        if isinstance(client, slice):
+            return [self[one] for one in range(len(self))[client]]
+        report, number = self._report, range(len(self))[client]
+        end = report.assignment.ends[number]
+        labels = report.labels[end - report.sizes[number] : end]
+        counts = np.bincount(labels, minlength=report.classes)
+        name = str(number) if report.names is None else report.names[number]
+        return ClientShare(name, len(labels), tuple(counts.tolist()))
+
+    def __len__(self) -> int:
+        return len(self._report.assignment)
+
+
+def _range(values: Counts) -> str:
+    low, high = values.min(), values.max()
     return str(low) if low == high else f"{low} to {high}"
-
-
-def _share(name: str, labels: Indices, classes: int) -> ClientShare:
-    counts = np.bincount(labels, minlength=classes)
-    return ClientShare(name=name, size=len(labels), class_counts=tuple(counts.tolist()))

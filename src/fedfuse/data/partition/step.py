@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from fedfuse.core.errors import ConfigError
-from fedfuse.data.partition.base import Counts, DrawnPartition, Indices, deal, shuffled_classes
+from fedfuse.data.partition.assignment import Assignment, Indices
+from fedfuse.data.partition.base import Counts, DrawnPartition, deal, shuffled_classes
 
 
 class Step(DrawnPartition):
@@ -22,7 +23,7 @@ class Step(DrawnPartition):
     major_classes: int = Field(ge=1, description="Classes of which a client has many examples.")
     minor_per_class: int = Field(ge=0, description="Examples of each other class that a client has.")
 
-    def draw(self, labels: Indices, classes: int, random: np.random.Generator) -> list[Indices]:
+    def draw(self, labels: Indices, classes: int, random: np.random.Generator) -> Assignment:
         self._check_major(classes)
         pools = shuffled_classes(labels, classes, random)
         major = self._draw_major(classes, random)

@@ -1,0 +1,98 @@
+"""The two files of a partition: a small JSON for people, and beside it the arrays, which hold everything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+
+from fedfuse.core.errors import DataError
+from fedfuse.core.files import write_text
+from fedfuse.core.plain_json import dumps
+from fedfuse.core.tensor_files import read_safetensors, write_safetensors
+from fedfuse.data.partition.assignment import Assignment
+
+Array = NDArray[Any]
+NEEDED = {"partition", "examples", "classes", "clients", "sha256"}
+"""Facts without which a file is no partition."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What is in the files: ``about`` for people and for checking, the rest as it is used."""
+
+    about: Mapping[str, Any]
+    assignment: Assignment
+    labels: Array
+    names: list[str] | None
+
+
+def arrays_beside(path: Path) -> Path:
+    """Where the arrays of a ``partition.json`` lie."""
+    return path.with_suffix(".safetensors")
+
+
+def write(path: Path, stored: Stored) -> None:
+    """The arrays first: where the JSON lies, the partition is whole."""
+    arrays = {"positions": stored.assignment.positions, "ends": stored.assignment.ends, "labels": stored.labels}
+    tensors = {name: torch.from_numpy(_narrow(array)) for name, array in arrays.items()}
+    write_safetensors(arrays_beside(path), tensors, {"names": stored.names})
+    write_text(path, _readable(stored.about))
+
+
+def read(path: Path) -> Stored:
+    """What was written; the files of older versions too."""
+    try:
+        about = json.loads(path.read_bytes())
+        stored = _older(about) if "assignment" in about else _stored(about, arrays_beside(path))
+        if not stored.about.keys() >= NEEDED:
+            raise LookupError("a fact is missing")
+        return stored
+    except (OSError, SafetensorError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise DataError(f"{path} cannot be read as a partition; it may be cut off, so make it again") from error
+
+
+def _stored(about: Mapping[str, Any], arrays: Path) -> Stored:
+    tensors, others = read_safetensors(arrays)
+    positions, ends = (tensors[name].long().numpy() for name in ("positions", "ends"))
+    if len(positions) != len(tensors["labels"]) or len(ends) != about["clients"] or ends[-1] != len(positions):
+        raise ValueError("arrays of different partitions")
+    return Stored(about, Assignment(positions, ends), tensors["labels"].numpy(), others["names"])
+
+
+def _older(about: Mapping[str, Any]) -> Stored:
+    """Everything was in the JSON, with the classes of each client counted."""
+    parts = [np.array(part, dtype=np.int64) for part in about["assignment"]]
+    counts = np.array([client["class_counts"] for client in about["clients"]], dtype=np.int64)
+    labels = np.repeat(np.tile(np.arange(counts.shape[1]), len(counts)), counts.ravel())
+    return Stored(
+        {**about, "clients": len(parts), "classes": counts.shape[1]},
+        Assignment.of(parts),
+        labels,
+        [str(client["name"]) for client in about["clients"]],
+    )
+
+
+def _narrow(array: Array) -> Array:
+    """The same numbers in as few bytes as they need."""
+    largest = int(array.max(initial=0))
+    smallest = next(kind for kind in (np.uint8, np.int32, np.int64) if largest <= np.iinfo(kind).max)
+    return array.astype(smallest)
+
+
+def _readable(about: Mapping[str, Any]) -> str:
+    """A line for every fact, and one for every item of a list."""
+    return "{\n" + ",\n".join(f"  {dumps(name)}: {_value(value)}" for name, value in about.items()) + "\n}\n"
+
+
+def _value(value: Any) -> str:
+    if not isinstance(value, list):
+        return dumps(value)
+    return "[\n" + ",\n".join(f"    {dumps(item)}" for item in value) + "\n  ]"
