@@ -6,6 +6,9 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
+
+COPIED_AT_ONCE = 1 << 20
 
 
 @contextmanager
@@ -35,6 +38,16 @@ def write_text(path: Path, text: str) -> None:
 def write_bytes(path: Path, content: bytes) -> None:
     with replacing(path) as temporary:
         temporary.write_bytes(content)
+
+
+def copy(source: BinaryIO, target: BinaryIO, length: int) -> None:
+    """So many bytes from where one file is to where the other is."""
+    while length:
+        content = source.read(min(length, COPIED_AT_ONCE))
+        if not content:
+            raise OSError("a file ends too early to be copied")
+        target.write(content)
+        length -= len(content)
 
 
 def flush(path: Path) -> None:

@@ -42,7 +42,7 @@ LENGTH = 8
 
 def write_safetensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
     """A whole file, in place of an older one."""
-    with replacing(path) as temporary, temporary.open("wb", buffering=0) as file:
+    with replacing(path) as temporary, temporary.open("wb") as file:
         write_tensors(file, tensors, about)
 
 
@@ -59,9 +59,9 @@ def write_tensors(file: BinaryIO, tensors: Mapping[str, Tensor], about: Mapping[
         header[name] = {"dtype": NAMES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [begin, end]}
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
     text += b" " * (-len(text) % ALIGNMENT)
-    _write(file, memoryview(len(text).to_bytes(LENGTH, "little") + text))
+    file.write(len(text).to_bytes(LENGTH, "little") + text)
     for _, tensor in ordered:
-        _write(file, _bytes_of(tensor))
+        file.write(_bytes_of(tensor))
     return LENGTH + len(text) + end
 
 
@@ -119,12 +119,6 @@ def _bytes_of(tensor: Tensor) -> memoryview:
     """The memory of a tensor, or of a contiguous copy on the CPU."""
     flat = tensor.detach().cpu().contiguous().reshape(-1)
     return flat.view(torch.uint8).numpy().data
-
-
-def _write(file: BinaryIO, content: memoryview) -> None:
-    """All of it: one call may take only a part, of a large one."""
-    while len(content):
-        content = content[file.write(content) :]
 
 
 def _read(file: BinaryIO, length: int) -> bytes:
