@@ -14,8 +14,8 @@ from fedfuse.core.randomness import Key
 from fedfuse.experiment.assembly import build
 from fedfuse.federation import Engine, Federation, Snapshot
 from fedfuse.federation.client import Clients
+from fedfuse.federation.client_states import ClientStates
 from fedfuse.federation.events import EventLog
-from fedfuse.federation.state import ClientStates
 from fedfuse.methods import METHODS
 from fedfuse.runtime.pool import Pool
 from tests.helpers import played, tiny_config, without_seconds

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from dataclasses import replace
+
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -9,11 +12,14 @@ from safetensors.torch import save_file
 from fedfuse.core.errors import RunFolderError
 from fedfuse.core.tensor_files import read_safetensors, write_safetensors
 from fedfuse.federation import RoundRecord, ServerState, Snapshot
-from fedfuse.federation.checkpoint import load_checkpoint, save_checkpoint
-from fedfuse.federation.state import PrototypeRecord
+from fedfuse.federation.checkpoint import Saved, forget_after, load_checkpoint, new_states, save_checkpoint
+from fedfuse.federation.client_states import HeldStates
+from fedfuse.federation.events import EventLog
+from fedfuse.federation.state import History, PrototypeRecord
 from fedfuse.models import Mlp
-from tests.helpers import TinyNorm, make_bank, make_weights
+from tests.helpers import TinyNorm, files_of, make_bank, make_weights
 
+LOG = "events.jsonl"
 BANK = make_bank(a=TinyNorm(), b=Mlp(hidden=(5,)))
 
 
@@ -26,8 +32,26 @@ def record_of(number):
 
 def snapshot_of(number, memory=None, clients=None):
     weights = {p: make_weights(BANK, p, number) for p in BANK.prototypes}
-    history = tuple(record_of(i + 1) for i in range(number))
-    return Snapshot(ServerState(number, weights, memory or {}, history), clients or {})
+    history = History(record_of(i + 1) for i in range(number))
+    return Snapshot(ServerState(number, weights, memory or {}, history), HeldStates(clients))
+
+
+def saved(folder, *snapshots, identity="id"):
+    """Checkpoints of one run, one after the other; the path of the last."""
+    states, record, path = new_states(folder), 0, None
+    with closing(EventLog(folder / LOG)) as log:
+        for snapshot in snapshots:
+            for one in snapshot.server.history[record:]:
+                log.emit("round_finished", **one.to_json())
+            record = len(snapshot.server.history)
+            states = states.after(snapshot.server.round, snapshot.clients.items())
+            path = save_checkpoint(folder, Saved(replace(snapshot, clients=states), log.mark()), identity)
+    return path
+
+
+def loaded(folder, identity="id"):
+    found = load_checkpoint(folder, identity, folder / LOG)
+    return found and found.snapshot
 
 
 def assert_same(one, other):
@@ -56,80 +80,124 @@ STATES = {0: {"c_i": torch.randn(4)}, 12: {"previous": torch.randn(2, 2), "n": t
 @pytest.mark.parametrize("number", [0, 1, 3])
 def test_round_trip_is_exact(tmp_path, number):
     snapshot = snapshot_of(number, RICH, STATES)
-    save_checkpoint(tmp_path, snapshot, "id")
-    assert_same(load_checkpoint(tmp_path, "id"), snapshot)
+    saved(tmp_path, snapshot)
+    assert_same(loaded(tmp_path), snapshot)
 
 
 def test_tensors_that_share_memory_with_the_weights_are_saved(tmp_path):
     snapshot = snapshot_of(1)
     flat = snapshot.server.weights["a"].flat
     shared = {"local": {"teacher": flat, "parameters": snapshot.server.weights["a"].parameters}}
-    snapshot = Snapshot(ServerState(1, snapshot.server.weights, shared), {0: {"previous": flat}, 1: {"previous": flat}})
-    save_checkpoint(tmp_path, snapshot, "id")
-    assert_same(load_checkpoint(tmp_path, "id"), snapshot)
+    snapshot = Snapshot(
+        ServerState(1, snapshot.server.weights, shared), HeldStates({0: {"previous": flat}, 1: {"previous": flat}})
+    )
+    saved(tmp_path, snapshot)
+    assert_same(loaded(tmp_path), snapshot)
 
 
 def test_a_name_may_have_a_slash(tmp_path):
     snapshot = snapshot_of(1, {"local": {"teacher/0": torch.ones(1), "teacher/1": torch.zeros(1)}})
-    save_checkpoint(tmp_path, snapshot, "id")
-    assert_same(load_checkpoint(tmp_path, "id"), snapshot)
+    saved(tmp_path, snapshot)
+    assert_same(loaded(tmp_path), snapshot)
 
 
 def test_nothing_saved_is_none(tmp_path):
-    assert load_checkpoint(tmp_path / "nowhere", "id") is None
+    assert loaded(tmp_path / "nowhere") is None
 
 
 def test_the_newest_is_read_and_one_more_is_kept(tmp_path):
-    for number in range(1, 5):
-        save_checkpoint(tmp_path, snapshot_of(number), "id")
-    assert len(list(tmp_path.iterdir())) == 2
-    assert_same(load_checkpoint(tmp_path, "id"), snapshot_of(4))
+    saved(tmp_path, *(snapshot_of(number) for number in range(1, 5)))
+    assert len(list(tmp_path.glob("*.safetensors"))) == 2
+    assert_same(loaded(tmp_path), snapshot_of(4))
 
 
 def test_rounds_are_ordered_as_numbers(tmp_path):
-    for number in (9, 10, 100):
-        save_checkpoint(tmp_path, Snapshot(ServerState(number, snapshot_of(1).server.weights)), "id")
-    assert load_checkpoint(tmp_path, "id").server.round == 100
+    saved(tmp_path, *(Snapshot(ServerState(number, snapshot_of(1).server.weights)) for number in (9, 10, 100)))
+    assert loaded(tmp_path).server.round == 100
 
 
 @pytest.mark.parametrize("left", [0, 4, 200, -1])
-def test_a_truncated_newest_falls_back_to_the_one_before(tmp_path, left):
-    save_checkpoint(tmp_path, snapshot_of(1, RICH), "id")
-    newest = save_checkpoint(tmp_path, snapshot_of(2, RICH), "id")
+@pytest.mark.parametrize("what", ["checkpoint", "states"])
+def test_a_truncated_newest_falls_back_to_the_one_before(tmp_path, what, left):
+    newest = saved(tmp_path, snapshot_of(1, RICH, STATES), snapshot_of(2, RICH, STATES))
+    if what == "states":
+        newest = tmp_path / "clients" / "round-000002.states"
     newest.write_bytes(newest.read_bytes()[:left])
-    assert_same(load_checkpoint(tmp_path, "id"), snapshot_of(1, RICH))
+    assert_same(loaded(tmp_path), snapshot_of(1, RICH, STATES))
+
+
+def test_a_log_that_lost_its_end_falls_back_to_the_one_before(tmp_path):
+    saved(tmp_path, snapshot_of(1, RICH, STATES), snapshot_of(2, RICH, STATES))
+    log = tmp_path / LOG
+    log.write_bytes(log.read_bytes()[:-1])
+    assert_same(loaded(tmp_path), snapshot_of(1, RICH, STATES))
+
+
+@pytest.mark.parametrize("what", [LOG, "clients"])
+def test_without_log_or_states_one_sentence_says_what_is_missing(tmp_path, what):
+    saved(tmp_path, snapshot_of(1, RICH, STATES), snapshot_of(2, RICH, STATES))
+    (tmp_path / what).rename(tmp_path / "away")
+    with pytest.raises(RunFolderError, match=rf"{what} is not as the run left it .*bring it back"):
+        loaded(tmp_path)
+    (tmp_path / "away").rename(tmp_path / what)
+    assert_same(loaded(tmp_path), snapshot_of(2, RICH, STATES))
+
+
+def test_states_in_memory_only_are_no_checkpoint(tmp_path):
+    with pytest.raises(TypeError, match="new_states"):
+        save_checkpoint(tmp_path, Saved(snapshot_of(1, RICH, STATES), EventLog().mark()), "id")
+
+
+def test_what_is_later_is_forgotten(tmp_path):
+    saved(tmp_path, snapshot_of(1, RICH, STATES), snapshot_of(2, RICH, STATES))
+    forget_after(tmp_path, 1)
+    assert sorted(path.name for path in tmp_path.rglob("round-*")) == [
+        "round-000001.safetensors",
+        "round-000001.states",
+    ]
+    assert_same(loaded(tmp_path), snapshot_of(1, RICH, STATES))
 
 
 def test_a_file_of_somebody_else_falls_back_to_the_one_before(tmp_path):
-    save_checkpoint(tmp_path, snapshot_of(1), "id")
+    saved(tmp_path, snapshot_of(1))
     save_file({"x": torch.zeros(1)}, tmp_path / "round-000002.safetensors")
-    assert_same(load_checkpoint(tmp_path, "id"), snapshot_of(1))
+    assert_same(loaded(tmp_path), snapshot_of(1))
 
 
 def test_only_damaged_ones_are_none(tmp_path):
-    save_checkpoint(tmp_path, snapshot_of(1), "id").write_bytes(b"half")
-    assert load_checkpoint(tmp_path, "id") is None
+    saved(tmp_path, snapshot_of(1)).write_bytes(b"half")
+    assert loaded(tmp_path) is None
 
 
 def test_another_experiments_is_refused(tmp_path):
-    save_checkpoint(tmp_path, snapshot_of(1), "id")
+    saved(tmp_path, snapshot_of(1))
     with pytest.raises(RunFolderError, match="another experiment"):
-        load_checkpoint(tmp_path, "other")
+        loaded(tmp_path, "other")
 
 
-@pytest.mark.parametrize(("written", "age"), [(1, "an earlier"), (99, "a later")])
+@pytest.mark.parametrize(("written", "age"), [(1, "an earlier"), (2, "an earlier"), (99, "a later")])
 def test_one_of_another_format_is_refused_in_one_sentence(tmp_path, written, age):
-    path = save_checkpoint(tmp_path, snapshot_of(1, RICH, STATES), "id")
+    path = saved(tmp_path, snapshot_of(1, RICH, STATES))
     tensors, about = read_safetensors(path)
     write_safetensors(path, tensors, {**about, "format": written})
     with pytest.raises(RunFolderError, match=f"was written by {age} version of fedfuse.*--overwrite"):
-        load_checkpoint(tmp_path, "id")
+        loaded(tmp_path)
 
 
-def test_the_same_snapshot_gives_the_same_bytes(tmp_path):
-    snapshot = snapshot_of(2, RICH, STATES)
-    one, other = (save_checkpoint(tmp_path / where, snapshot, "id").read_bytes() for where in ("x", "y"))
-    assert one == other
+def test_the_same_snapshot_gives_the_same_bytes(tmp_path, monkeypatch):
+    monkeypatch.setattr("fedfuse.federation.events.time.time", lambda: 0.0)
+    for where in ("x", "y"):
+        (tmp_path / where).mkdir()
+        saved(tmp_path / where, snapshot_of(2, RICH, STATES))
+    assert files_of(tmp_path / "x") == files_of(tmp_path / "y")
+
+
+def test_the_number_of_rounds_before_does_not_matter_to_its_size(tmp_path):
+    sizes = []
+    for number in (2, 60):
+        (tmp_path / str(number)).mkdir()
+        sizes.append(saved(tmp_path / str(number), snapshot_of(number, RICH)).stat().st_size)
+    assert sizes[1] - sizes[0] <= 16, "a few more digits"
 
 
 def test_a_record_of_a_version_without_metrics_is_read():

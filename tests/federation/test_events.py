@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from contextlib import closing
 
-from fedfuse.federation.events import EventLog, forget_after
+import pytest
+
+from fedfuse.federation.events import EventLog, finished_rounds
 from tests.helpers import Recorder
 
 
 def lines(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-def written(path, rounds):
-    with closing(EventLog(path)) as log:
-        log.emit("run_started", rounds=rounds)
-        for number in range(1, rounds + 1):
-            log.emit("round_started", round=number)
-            log.emit("client_finished", round=number, client=0)
-            log.emit("round_finished", round=number)
-        log.emit("run_finished", seconds=1.0)
 
 
 def test_events_are_written_and_told_and_ticks_are_only_told(tmp_path):
@@ -41,43 +34,71 @@ def test_without_a_file_events_are_told():
     assert len(heard.of("x")) == 1
 
 
-def test_later_rounds_and_the_end_are_forgotten(tmp_path):
-    path = tmp_path / "events.jsonl"
+def marks(path, rounds):
+    """A log of some rounds, and the marks before the first and after each of them."""
+    with closing(EventLog(path)) as log:
+        log.emit("run_started", rounds=rounds)
+        yield log.mark()
+        for number in range(1, rounds + 1):
+            log.emit("round_started", round=number)
+            log.emit("client_finished", round=number, client=0)
+            log.emit("round_finished", round=number)
+            yield log.mark()
+        log.emit("run_finished", seconds=1.0)
+
+
+def test_what_follows_a_mark_is_forgotten_and_the_rest_keeps_its_bytes(tmp_path):
     for finished in (3, 2, 1, 0):
-        path.unlink(missing_ok=True)
-        written(path, 3)
-        forget_after(path, finished)
-        assert [e["event"] for e in lines(path)] == ["run_started"] + [
-            "round_started", "client_finished", "round_finished",
-        ] * finished  # fmt: skip
-        assert max((e.get("round", 0) for e in lines(path)), default=0) == finished
-
-
-def test_a_half_written_last_line_is_forgotten_wherever_it_was_cut(tmp_path):
-    path = tmp_path / "events.jsonl"
-    written(path, 2)
-    whole = path.read_bytes()
-    start = whole.rindex(b'{"event": "round_finished"')
-    for cut in range(start, whole.rindex(b'{"event": "run_finished"') - 1):
-        path.write_bytes(whole[:cut])
-        forget_after(path, 2)
-        assert [e["event"] for e in lines(path)][-1] == "client_finished"
+        path = tmp_path / f"{finished}.jsonl"
+        mark = list(marks(path, 3))[finished]
+        before = path.read_bytes()
         with closing(EventLog(path)) as log:
+            log.cut(mark)
+            assert path.read_bytes() == before[: mark.bytes]
+            assert [event["round"] for event in finished_rounds(path, mark)] == list(range(1, finished + 1))
             log.emit("next")
+            assert log.mark().bytes == path.stat().st_size
         assert lines(path)[-1]["event"] == "next"
+        assert finished_rounds(path, mark) is not None
 
 
-def test_earlier_rounds_keep_their_bytes(tmp_path):
+def test_a_log_that_was_gone_on_with_has_the_marks_of_one_that_was_not(tmp_path):
+    straight, halves = tmp_path / "straight.jsonl", tmp_path / "halves.jsonl"
+    list(marks(straight, 2))
+    whole = straight.read_bytes()
+    halves.write_bytes(whole[: whole.index(b'{"event": "round_finished"')])
+    with closing(EventLog(straight)) as one, closing(EventLog(halves)) as other:
+        one.emit("next", value="x" * 70)
+        other.emit("next", value="x" * 70)
+        for log in (one, other):
+            assert log.mark().sha256 == hashlib.sha256(log.path.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("damage", ["gone", "cut", "cut at a line", "edited", "a line more"])
+def test_another_log_is_noticed(tmp_path, damage):
     path = tmp_path / "events.jsonl"
-    written(path, 2)
-    before = path.read_text().splitlines()[:4]
-    forget_after(path, 1)
-    assert path.read_text().splitlines() == before
+    mark = list(marks(path, 2))[-1]
+    whole = path.read_bytes()
+    first = whole.index(b"\n") + 1
+    damaged = {
+        "cut": whole[: mark.bytes - 1],
+        "cut at a line": whole[: whole.rindex(b"{", 0, mark.bytes)],
+        "edited": whole.replace(b'"client": 0', b'"client": 1', 1),
+        "a line more": whole[:first] + b'{"event": "x"}\n' + whole[first:],
+    }
+    path.unlink()
+    if damage != "gone":
+        path.write_bytes(damaged[damage])
+    assert finished_rounds(path, mark) is None
 
 
-def test_no_log_is_no_problem(tmp_path):
-    forget_after(tmp_path / "events.jsonl", 3)
-    assert not (tmp_path / "events.jsonl").exists()
+def test_a_half_written_line_after_the_mark_does_not_matter(tmp_path):
+    path = tmp_path / "events.jsonl"
+    mark = list(marks(path, 2))[1]
+    whole = path.read_bytes()
+    for cut in range(mark.bytes, len(whole)):
+        path.write_bytes(whole[:cut])
+        assert [event["round"] for event in finished_rounds(path, mark)] == [1]
 
 
 def test_what_is_emitted_is_on_disk_at_once(tmp_path):

@@ -13,7 +13,6 @@ import torch
 from fedfuse.core.weights import Weights, mean
 from fedfuse.experiment.assembly import build
 from fedfuse.federation import EvaluationSettings
-from fedfuse.federation.checkpoint import load_checkpoint, save_checkpoint
 from fedfuse.federation.events import EventLog
 from fedfuse.methods import METHODS
 from fedfuse.models import Mlp
@@ -26,6 +25,7 @@ from fedfuse.parts.screen import DropWorst, Screen, Screened
 from fedfuse.parts.upload import Clip, TopK
 from fedfuse.runtime.batches import epoch_batches
 from fedfuse.runtime.optimizers import Sgd
+from fedfuse.testing.trial import through_a_checkpoint
 from tests.helpers import (
     Recorder,
     TinyNorm,
@@ -457,8 +457,7 @@ class TestObjectiveSeam:
             return make_federation(recipe=self.RECIPE, clients_per_round=2, rounds=5)
 
         straight = played(federation(), 5)
-        save_checkpoint(tmp_path, played(federation(), stop), "id")
-        resumed = played(federation(), 5 - stop, load_checkpoint(tmp_path, "id"))
+        resumed = played(federation(), 5 - stop, through_a_checkpoint(played(federation(), stop), tmp_path))
         assert same_weights(straight, resumed)
         for name, tensor in straight.server.memory["local"].items():
             assert torch.equal(resumed.server.memory["local"][name], tensor), name
@@ -539,8 +538,7 @@ class TestNamesApart:
                 assert set(after.server.memory[part]) == set(memory)
                 assert all(torch.equal(after.server.memory[part][key], tensor) for key, tensor in memory.items())
             assert after.server.memory["local"][name].tolist() == [1000.0 * number + client for client in range(4)]
-            save_checkpoint(tmp_path, after, "id")
-            after = load_checkpoint(tmp_path, "id")
+            after = through_a_checkpoint(after, tmp_path / str(number))
 
 
 class TestDivergence:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fedfuse.federation import RoundRecord, ServerState
-from fedfuse.federation.state import PrototypeRecord, all_reached
+from fedfuse.federation.state import History, PrototypeRecord
 from fedfuse.federation.summary import summarise
 from fedfuse.parts.metrics import CalibrationError, MacroF1, PerClassAccuracy
 from tests.helpers import TinyNorm, make_bank, make_weights
@@ -29,7 +29,7 @@ HISTORY = (
 
 
 def summary(target=None, history=HISTORY):
-    return summarise(ServerState(len(history), {"net": WEIGHTS}, {}, history), {"seed": 3}, target)
+    return summarise(ServerState(len(history), {"net": WEIGHTS}, {}, History(history)), {"seed": 3}, target)
 
 
 def test_every_field():
@@ -93,10 +93,10 @@ def test_all_reached_asks_every_prototype_in_any_round():
         RoundRecord(number, (), (), (), 0, 0, None, None, {"a": PrototypeRecord(a), "b": PrototypeRecord(b)}, 0)
         for number, a, b in ((1, 0.9, 0.1), (2, None, None), (3, 0.2, 0.8))
     ]
-    assert all_reached(two, 0.8)
-    assert not all_reached(two[:2], 0.8)
-    assert not all_reached(two, 0.85)
-    assert not all_reached([], 0.1)
+    assert History(two).all_reached(0.8)
+    assert not History(two[:2]).all_reached(0.8)
+    assert not History(two).all_reached(0.85)
+    assert not History().all_reached(0.1)
 
 
 def test_of_every_metric_the_last_and_the_best_by_its_own_direction():
@@ -111,7 +111,7 @@ def test_of_every_metric_the_last_and_the_best_by_its_own_direction():
         for n, own in enumerate(measured, start=1)
     )
     metrics = (MacroF1(), CalibrationError(), PerClassAccuracy())
-    result = summarise(ServerState(4, {"net": WEIGHTS}, {}, history), {}, None, metrics=metrics)
+    result = summarise(ServerState(4, {"net": WEIGHTS}, {}, History(history)), {}, None, metrics=metrics)
     found = result["prototypes"]["net"]["metrics"]
     assert found == result["ensemble_metrics"]
     assert {name: (own["last"], own["best"], own["round_of_best"]) for name, own in found.items()} == {

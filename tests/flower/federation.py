@@ -51,8 +51,9 @@ def assert_same(flower: RunResult, local: RunResult, nodes: Path) -> None:
 def assert_states_are_on_the_nodes(flower: RunResult, local: RunResult, nodes: Path) -> None:
     """What the local engine's checkpoint has of a client lies on its node, and only there."""
     identity = local.summary["config_sha256"]
-    mine = load_checkpoint(local.folder.checkpoints, identity).clients
-    claims = load_checkpoint(flower.folder.checkpoints, identity).clients
+    mine, claims = (
+        load_checkpoint(run.folder.checkpoints, identity, run.folder.events).snapshot.clients for run in (local, flower)
+    )
     assert mine.keys() == claims.keys()
     for client, state in mine.items():
         (number,) = claims[client].values()

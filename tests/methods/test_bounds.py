@@ -14,13 +14,13 @@ from fedfuse.core.weights import Weights
 from fedfuse.data import Normalisation, Transform
 from fedfuse.experiment.run import Experiment
 from fedfuse.federation import Recipe
-from fedfuse.federation.checkpoint import load_checkpoint, save_checkpoint
 from fedfuse.methods import METHODS
 from fedfuse.models import Cnn, Mlp
 from fedfuse.parts.fuse import Distiller
 from fedfuse.parts.fuse.true_labels import label_batches
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.source import Source
+from fedfuse.testing.trial import through_a_checkpoint
 from tests.helpers import CPU, files_of, make_bank, make_federation, played, tiny_config, tiny_method
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
@@ -107,8 +107,7 @@ class TestLocalOnly:
     def test_what_was_measured_before_is_in_the_checkpoint(self, tmp_path):
         federation = make_federation(recipe=METHODS["local-only"].recipe, clients=6, clients_per_round=2)
         halfway = played(federation, 2)
-        save_checkpoint(tmp_path, halfway, "id")
-        ends = [played(federation, 2, snapshot) for snapshot in (halfway, load_checkpoint(tmp_path, "id"))]
+        ends = [played(federation, 2, snapshot) for snapshot in (halfway, through_a_checkpoint(halfway, tmp_path))]
         one, other = ([r.prototypes["mlp"].accuracy for r in end.server.history] for end in ends)
         assert one == other
 

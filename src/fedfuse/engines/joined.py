@@ -20,8 +20,8 @@ from fedfuse.engines.packing import pack
 from fedfuse.engines.workers import WorkersEngine
 from fedfuse.federation import Engine
 from fedfuse.federation.client import Clients
+from fedfuse.federation.client_states import ClientStates
 from fedfuse.federation.events import EventLog
-from fedfuse.federation.state import ClientStates
 from fedfuse.runtime.pool import Pool, silence
 
 WORTH_SECONDS = 4.0

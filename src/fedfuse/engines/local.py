@@ -13,8 +13,8 @@ from fedfuse.engines.joined import JoinedEngine, other_cores
 from fedfuse.engines.workers import WorkersEngine
 from fedfuse.federation import Engine
 from fedfuse.federation.client import Clients
+from fedfuse.federation.client_states import ClientStates
 from fedfuse.federation.events import EventLog
-from fedfuse.federation.state import ClientStates
 
 
 class LocalEngineSettings(EngineSettings):

@@ -19,8 +19,8 @@ from fedfuse.engines.packing import SharedTensors, tensors_in
 from fedfuse.engines.worker import LostError, Worker
 from fedfuse.federation import Engine
 from fedfuse.federation.client import Clients
+from fedfuse.federation.client_states import ClientStates
 from fedfuse.federation.events import EventLog
-from fedfuse.federation.state import ClientStates
 from fedfuse.runtime.pool import Pool, silence
 
 Done = tuple[Any, list[str]]

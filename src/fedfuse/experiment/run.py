@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,9 @@ from fedfuse.experiment.config import ExperimentConfig, Raw, assign, merge, read
 from fedfuse.experiment.earlier import continued, other_data, other_experiment, refusal
 from fedfuse.experiment.result import RunResult
 from fedfuse.federation import Engine, Federation, Snapshot
-from fedfuse.federation.checkpoint import load_checkpoint, save_checkpoint
-from fedfuse.federation.events import EventLog, Listener, forget_after
+from fedfuse.federation.checkpoint import Saved, forget_after, load_checkpoint, new_states, save_checkpoint
+from fedfuse.federation.events import EventLog, Listener
 from fedfuse.federation.folder import RunFolder
-from fedfuse.federation.state import all_reached
 from fedfuse.federation.summary import summarise
 from fedfuse.models.saved import save_model
 from fedfuse.parts.protocol.nothing import KEPT_MODEL
@@ -152,54 +152,59 @@ class _Run:
         self.engine = engine
 
     def finish(self) -> RunResult:
-        snapshot = self._earlier() if self.keep else None
-        if snapshot and self._is_over(snapshot) and self.folder.is_complete():
-            return RunResult(self.folder, self.folder.read_summary(), snapshot.server.history)
+        saved = self._earlier() if self.keep else None
+        if saved and self._is_over(saved.snapshot) and self.folder.is_complete():
+            return RunResult(self.folder, self.folder.read_summary(), tuple(saved.snapshot.server.history))
         # Before anything is written: an impossible experiment leaves no trace.
         built = build(self.config, self.log, self.engine)
         self.config, identity = built.config, built.config.sha256()
         try:
-            if snapshot and (reason := other_data(built.facts, self.folder)):
+            if saved and (reason := other_data(built.facts, self.folder)):
                 raise refusal(self.folder, reason)
-            self._lay_out(built, snapshot)
-            snapshot = self._rounds(built.federation, snapshot or self._start(built.federation, identity), identity)
+            self._lay_out(built, saved)
+            before = saved.snapshot if saved else self._start(built.federation, identity)
+            snapshot = self._rounds(built.federation, before, identity)
         finally:
             built.federation.engine.close()
         return self._conclude(built, snapshot)
 
-    def _earlier(self) -> Snapshot | None:
+    def _earlier(self) -> Saved | None:
         """Where a former process stopped, if it came to a checkpoint."""
         self.config = continued(self.config, self.folder)
-        return load_checkpoint(self.folder.checkpoints, self.config.sha256())
+        return load_checkpoint(self.folder.checkpoints, self.config.sha256(), self.folder.events)
 
-    def _lay_out(self, built: Built, snapshot: Snapshot | None) -> None:
+    def _lay_out(self, built: Built, saved: Saved | None) -> None:
         """Bring the folder to the state in which the next round may begin."""
         self.folder.sweep()
-        if snapshot is None:
+        if saved is None:
             self.folder.clear()
         else:
-            forget_after(self.folder.events, snapshot.server.round)
+            forget_after(self.folder.checkpoints, saved.snapshot.server.round)
+            self.log.cut(saved.log)
         write_text(self.folder.config, self.config.to_yaml())
         built.partition.save(self.folder.partition)
-        event = "run_resumed" if snapshot else "run_started"
+        event = "run_resumed" if saved else "run_started"
         self.log.emit(event, rounds=self.config.federation.rounds, **built.facts, origin=origin().to_json())
 
     def _start(self, federation: Federation, identity: str) -> Snapshot:
-        snapshot = federation.start()
+        snapshot = replace(federation.start(), clients=new_states(self.folder.checkpoints))
         if self.config.recipe.start.is_work:
-            save_checkpoint(self.folder.checkpoints, snapshot, identity)
+            self._save(snapshot, identity)
         return snapshot
+
+    def _save(self, snapshot: Snapshot, identity: str) -> None:
+        save_checkpoint(self.folder.checkpoints, Saved(snapshot, self.log.mark()), identity)
 
     def _rounds(self, federation: Federation, snapshot: Snapshot, identity: str) -> Snapshot:
         while not self._is_over(snapshot):
             snapshot = federation.advance(snapshot)
             if snapshot.server.round % self.config.federation.checkpoint_every == 0 or self._is_over(snapshot):
-                save_checkpoint(self.folder.checkpoints, snapshot, identity)
+                self._save(snapshot, identity)
         return snapshot
 
     def _is_over(self, snapshot: Snapshot) -> bool:
         target = self.config.evaluation.target_accuracy
-        if self.config.evaluation.stop_at_target and target and all_reached(snapshot.server.history, target):
+        if self.config.evaluation.stop_at_target and target and snapshot.server.history.all_reached(target):
             return True
         return snapshot.server.round >= self.config.federation.rounds
 
@@ -212,20 +217,23 @@ class _Run:
         draw_run(self.folder.pictures, server.history, built.partition, target)
         self.log.emit("run_finished", seconds=summary["seconds"])
         self.folder.write_summary(summary)  # last: its presence means that the run is complete
-        return RunResult(self.folder, summary, server.history)
+        return RunResult(self.folder, summary, tuple(server.history))
 
     def _save_models(self, built: Built, snapshot: Snapshot) -> None:
         """The server's models, or the clients' own where the server has none."""
-        federation, folder = built.federation, self.folder
-        bank = federation.bank
-        finals = {folder.final_weights(name): (name, weights) for name, weights in snapshot.server.weights.items()}
-        if not self.config.recipe.has_server_model:
-            names = federation.prototypes
-            kept = {client: state[KEPT_MODEL] for client, state in snapshot.clients.items() if KEPT_MODEL in state}
-            finals = {
-                folder.final_client(client): (names[client], Weights(flat, bank.layout(names[client])))
-                for client, flat in kept.items()
-            }
-        for path, (name, weights) in finals.items():
+        bank = built.federation.bank
+        for path, name, weights in self._finals(built.federation, snapshot):
             architecture, network = self.config.models[name], bank.lend(name, weights)
             save_model(path, architecture, bank.input_shape, bank.classes, weights, built.interface, network)
+
+    def _finals(self, federation: Federation, snapshot: Snapshot) -> Iterator[tuple[Path, str, Weights]]:
+        """Each model's file, prototype and weights, one after another."""
+        if self.config.recipe.has_server_model:
+            for name, weights in snapshot.server.weights.items():
+                yield self.folder.final_weights(name), name, weights
+            return
+        names = federation.prototypes
+        for client, state in snapshot.clients.items():
+            if KEPT_MODEL in state:
+                weights = Weights(state[KEPT_MODEL], federation.bank.layout(names[client]))
+                yield self.folder.final_client(client), names[client], weights

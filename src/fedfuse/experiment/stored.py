@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from fedfuse.core.errors import RunFolderError
 from fedfuse.experiment.config import read_yaml, validate
@@ -29,20 +27,16 @@ def load_run(folder: str | Path) -> RunResult:
     if not run.is_complete():
         return _unfinished(run)
     rounds = (event for event in read_events(run.events) if event["event"] == "round_finished")
-    return RunResult(run, run.read_summary(), tuple(map(_record, rounds)))
+    return RunResult(run, run.read_summary(), tuple(map(RoundRecord.from_event, rounds)))
 
 
 def _unfinished(run: RunFolder) -> RunResult:
     if not run.holds_a_run():
         raise RunFolderError(f"{run.path} holds no run; give the folder that a run has written, with its config.yaml")
     config = validate(read_yaml(run.config), str(run.config))
-    snapshot = load_checkpoint(run.checkpoints, config.sha256())
-    if snapshot is None:
+    saved = load_checkpoint(run.checkpoints, config.sha256(), run.events)
+    if saved is None:
         raise RunFolderError(f"{run.path} holds no checkpoint that can be read; run it again with overwrite")
     target, server_models = config.evaluation.target_accuracy, config.recipe.has_server_model
-    summary = summarise(snapshot.server, config.names(), target, server_models)
-    return RunResult(run, summary, snapshot.server.history, is_finished=False)
-
-
-def _record(event: Mapping[str, Any]) -> RoundRecord:
-    return RoundRecord.from_json({key: value for key, value in event.items() if key not in ("event", "time")})
+    summary = summarise(saved.snapshot.server, config.names(), target, server_models)
+    return RunResult(run, summary, tuple(saved.snapshot.server.history), is_finished=False)

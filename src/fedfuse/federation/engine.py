@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 
 from fedfuse.core.messages import Task, Tensors, Update
-from fedfuse.federation.state import ClientStates
+from fedfuse.federation.client_states import ClientStates
 from fedfuse.runtime.pool import IN_PROCESS, Pool
 
 

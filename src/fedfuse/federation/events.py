@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO
 
-from fedfuse.core.files import write_text
+from fedfuse.core.files import flush
 from fedfuse.core.plain_json import dumps
 
 Event = Mapping[str, Any]
 Listener = Callable[[Event], None]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A place in a log: the bytes before it, and their hash. A log that was cut or edited has it no more."""
+
+    bytes: int
+    sha256: str
 
 
 class EventLog:
@@ -24,20 +35,48 @@ class EventLog:
     def __init__(self, path: Path | None = None, listeners: tuple[Listener, ...] = ()) -> None:
         self.path = path
         self.listeners = listeners
-        self._file: TextIO | None = None
+        self._file: BinaryIO | None = None
+        self._length, self._digest = 0, hashlib.sha256()
 
     def emit(self, event: str, **fields: Any) -> None:
         entry = {"event": event, "time": round(time.time(), 3), **fields}
         if self.path is not None:
-            self._file = self._file or self.path.open("a", encoding="utf-8")
-            self._file.write(dumps(entry) + "\n")
-            self._file.flush()  # a killed process loses nothing that was logged
+            self._append(self.path, f"{dumps(entry)}\n".encode())
         self._tell(entry)
+
+    def mark(self) -> Mark:
+        """Where the log is now; all that was logged before is on the disk."""
+        if self._file is not None:
+            os.fsync(self._file.fileno())
+        return Mark(self._length, self._digest.hexdigest())
+
+    def cut(self, mark: Mark) -> None:
+        """Forget what was logged after a mark."""
+        self.close()
+        if self.path is not None:
+            os.truncate(self.path, mark.bytes)
 
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+    def _append(self, path: Path, line: bytes) -> None:
+        self._file = self._file or self._opened(path)
+        self._file.write(line)
+        self._file.flush()  # a killed process loses nothing that was logged
+        self._length += len(line)
+        self._digest.update(line)
+
+    def _opened(self, path: Path) -> BinaryIO:
+        """The file, and what it has so far read once."""
+        self._length, self._digest = 0, hashlib.sha256()
+        for line in _lines(path):
+            self._length += len(line)
+            self._digest.update(line)
+        file = path.open("ab")
+        flush(path.parent)  # it may be new there
+        return file
 
     def tick(self, what: str, done: int, total: int) -> None:
         self._tell({"event": "tick", "what": what, "done": done, "total": total})
@@ -59,13 +98,20 @@ def read_events(path: Path) -> Iterator[dict[str, Any]]:
                 return
 
 
-def forget_after(path: Path, finished_round: int) -> None:
-    """Drop what was logged after a round (and a half-written last line), so that a resumed run repeats nothing."""
-    if not path.exists():
-        return
-    kept = []
-    for entry in read_events(path):
-        if entry.get("round", 0) > finished_round or entry["event"] == "run_finished":
+def finished_rounds(path: Path, until: Mark) -> list[dict[str, Any]] | None:
+    """The events of finished rounds before a mark; None if the log is not the one in which the mark was made."""
+    length, digest, finished = 0, hashlib.sha256(), []
+    for line in _lines(path):
+        if length + len(line) > until.bytes:
             break
-        kept.append(dumps(entry) + "\n")
-    write_text(path, "".join(kept))
+        length += len(line)
+        digest.update(line)
+        if line.startswith(b'{"event": "round_finished"'):
+            finished.append(line)
+    return [json.loads(line) for line in finished] if Mark(length, digest.hexdigest()) == until else None
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    if path.exists():
+        with path.open("rb") as lines:
+            yield from lines

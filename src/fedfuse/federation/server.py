@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from statistics import fmean
@@ -15,6 +15,7 @@ from fedfuse.core.plain_json import finite
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import NOTHING, Weights
 from fedfuse.federation.client_scores import NONE, by_prototype, of_older_runs, updated
+from fedfuse.federation.client_states import ClientStates
 from fedfuse.federation.engine import Engine
 from fedfuse.federation.events import EventLog
 from fedfuse.federation.inbox import Inbox
@@ -24,7 +25,8 @@ from fedfuse.federation.prototypes import Prototypes, prototypes_of
 from fedfuse.federation.recipe import LOCAL, PROTOCOL, SCORES, Recipe
 from fedfuse.federation.sampling import clients_per_round, sample
 from fedfuse.federation.settings import EvaluationSettings, FederationSettings
-from fedfuse.federation.state import ClientStates, RoundRecord, ServerState, Snapshot
+from fedfuse.federation.state import RoundRecord, ServerState, Snapshot
+from fedfuse.federation.turns import in_turn
 from fedfuse.federation.visits import Visits
 from fedfuse.parts.context import CombinedPredictions, ServerView
 from fedfuse.parts.fuse import Fused
@@ -130,7 +132,7 @@ class _Round:
         everybody = updated(self.latest_scores(), scores, names)
         self.remember(SERVER, {LATEST_SCORES: everybody} if len(everybody) else {})
         record = self.record(tasks, _Outcome(updates, screened, merged, fusing, fused, weights, scores, everybody))
-        server = ServerState(self.number, weights, self.memory, (*self.before.server.history, record))
+        server = ServerState(self.number, weights, self.memory, self.before.server.history.plus(record))
         self.federation.log.emit("round_finished", **record.to_json())
         return Snapshot(server, states)
 
@@ -217,27 +219,38 @@ class _Round:
 
     def collect(self, tasks: Sequence[Task]) -> tuple[list[Update], ClientStates]:
         """Sound updates in client order, whatever order they came in, and the clients' states after this round."""
+        updates: list[Update] = []
+
+        def kept() -> Iterator[tuple[int, Tensors]]:
+            for update, state in in_turn(sorted(task.client for task in tasks), self.arrivals(tasks)):
+                updates.append(update)
+                yield update.client, state
+
+        return updates, self.before.clients.after(self.number, kept())
+
+    def arrivals(self, tasks: Sequence[Task]) -> Iterator[tuple[int, tuple[Update, Tensors] | None]]:
+        """Each client's opened update and new state, as they come; None where it is refused."""
         log, open_tasks = self.federation.log, {task.client: task for task in tasks}
-        accepted: dict[int, Update] = {}
-        states = dict(self.before.clients)
         log.tick("clients", 0, len(tasks))
         for update, state in self.federation.engine.train(tasks, self.before.clients):
             task = open_tasks.pop(update.client, None)
             opened = self.inbox.opened(update, task) if task else "answers a task that is not open"
-            size = update.nbytes if self.federation.has_wire else 0
-            self.bytes_up += size  # whatever becomes of it, it has travelled
-            if isinstance(opened, str):
-                log.emit("update_refused", round=self.number, client=update.client, reason=opened, bytes_up=size)
-            else:
-                accepted[update.client] = opened
-                states[update.client] = state
-                log.emit(
-                    "client_finished", round=self.number, client=update.client, prototype=update.prototype,
-                    examples=update.examples, bytes_up=size, metrics=dict(update.metrics),
-                )  # fmt: skip
+            self.account(update, opened if isinstance(opened, str) else None)
             log.tick("clients", len(tasks) - len(open_tasks), len(tasks))
-        kept = {client: state for client, state in states.items() if state}
-        return [accepted[client] for client in sorted(accepted)], kept
+            if task:
+                yield update.client, None if isinstance(opened, str) else (opened, state)
+
+    def account(self, update: Update, refused: str | None) -> None:
+        """Whatever becomes of an update, it has travelled, and the log says what became of it."""
+        log, size = self.federation.log, update.nbytes if self.federation.has_wire else 0
+        self.bytes_up += size
+        if refused is not None:
+            log.emit("update_refused", round=self.number, client=update.client, reason=refused, bytes_up=size)
+            return
+        log.emit(
+            "client_finished", round=self.number, client=update.client, prototype=update.prototype,
+            examples=update.examples, bytes_up=size, metrics=dict(update.metrics),
+        )  # fmt: skip
 
     def screen(self, updates: Sequence[Update]) -> Screened:
         screened = Screened(updates, updates)

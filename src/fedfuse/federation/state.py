@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, overload
 
 from fedfuse.core.messages import Tensors
 from fedfuse.core.weights import Weights
+from fedfuse.federation.client_states import ClientStates, HeldStates
 from fedfuse.runtime.evaluate import Values
 
 
@@ -46,6 +47,11 @@ class RoundRecord:
         return asdict(self, dict_factory=_without_empty_metrics)
 
     @staticmethod
+    def from_event(event: Mapping[str, Any]) -> RoundRecord:
+        """As the log has it."""
+        return RoundRecord.from_json({key: value for key, value in event.items() if key not in ("event", "time")})
+
+    @staticmethod
     def from_json(value: Mapping[str, Any]) -> RoundRecord:
         return RoundRecord(
             **{
@@ -64,6 +70,53 @@ def _without_empty_metrics(fields: list[tuple[str, Any]]) -> dict[str, Any]:
     return {name: value for name, value in fields if value or "metrics" not in name}
 
 
+class History(Sequence[RoundRecord]):
+    """The records of finished rounds. One more costs the same however many there are: all share one list."""
+
+    def __init__(self, records: Iterable[RoundRecord] = ()) -> None:
+        self._shared: list[RoundRecord] = []
+        self._length = 0
+        self._best: dict[str, float] = {}
+        for record in records:
+            self._add(record)
+
+    def plus(self, record: RoundRecord) -> History:
+        """This history, which stays as it is, and one more round."""
+        longer = History()
+        longer._shared = self._shared if len(self._shared) == self._length else self._shared[: self._length]
+        longer._length, longer._best = self._length, dict(self._best)
+        longer._add(record)
+        return longer
+
+    def _add(self, record: RoundRecord) -> None:
+        self._shared.append(record)
+        self._length += 1
+        for name, own in record.prototypes.items():
+            self._best[name] = max(self._best.get(name, 0.0), own.accuracy or 0.0)
+
+    def all_reached(self, target: float) -> bool:
+        """Whether every prototype has had this accuracy in some round."""
+        names = self[-1].prototypes if self else ()
+        return bool(names) and all(self._best[name] >= target for name in names)
+
+    @overload
+    def __getitem__(self, place: int) -> RoundRecord: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[RoundRecord]: ...
+    def __getitem__(self, place: int | slice) -> RoundRecord | Sequence[RoundRecord]:
+        if isinstance(place, slice):
+            return [self._shared[index] for index in range(self._length)[place]]
+        return self._shared[range(self._length)[place]]
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 @dataclass(frozen=True)
 class ServerState:
     """Everything the next round needs from the server.
@@ -74,17 +127,7 @@ class ServerState:
     round: int
     weights: Mapping[str, Weights]
     memory: Mapping[str, Tensors] = field(default_factory=dict)
-    history: tuple[RoundRecord, ...] = ()
-
-
-def all_reached(history: Sequence[RoundRecord], target: float) -> bool:
-    """Whether every prototype has had this accuracy in some round."""
-    names = history[-1].prototypes if history else ()
-    return bool(names) and all(any((r.prototypes[name].accuracy or 0) >= target for r in history) for name in names)
-
-
-ClientStates = Mapping[int, Tensors]
-"""The second value of a checkpoint: what clients keep between their visits."""
+    history: History = field(default_factory=History)
 
 
 @dataclass(frozen=True)
@@ -92,4 +135,4 @@ class Snapshot:
     """A whole federation between two rounds."""
 
     server: ServerState
-    clients: ClientStates = field(default_factory=dict)
+    clients: ClientStates = field(default_factory=HeldStates)

@@ -17,7 +17,7 @@ from flwr.app import Message, MessageType, RecordDict
 from fedfuse.core.errors import FedfuseError
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.federation import Engine
-from fedfuse.federation.state import ClientStates
+from fedfuse.federation.client_states import ClientStates
 from fedfuse.flower.records import Order, order_to_records, report_from_records
 from fedfuse.flower.roster import Roster
 

@@ -9,8 +9,8 @@ from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.engines import EngineSettings, LocalEngine
 from fedfuse.federation import Engine
 from fedfuse.federation.client import Clients
+from fedfuse.federation.client_states import ClientStates
 from fedfuse.federation.events import EventLog
-from fedfuse.federation.state import ClientStates
 
 
 class LastFirst(EngineSettings):

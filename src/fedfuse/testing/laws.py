@@ -21,13 +21,12 @@ from fedfuse.engines import LocalEngineSettings
 from fedfuse.experiment.assembly import load_examples
 from fedfuse.experiment.config import validate
 from fedfuse.federation import Snapshot
-from fedfuse.federation.checkpoint import load_checkpoint, save_checkpoint
 from fedfuse.federation.events import EventLog
 from fedfuse.methods import Method
 from fedfuse.models import Mlp
 from fedfuse.models.saved import load_model, save_model
 from fedfuse.testing.engine import LastFirst
-from fedfuse.testing.trial import Played, Trial, difference, opened, tensors_of
+from fedfuse.testing.trial import Played, Trial, difference, opened, tensors_of, through_a_checkpoint
 
 OTHER = Mlp(hidden=(9,))
 """The second architecture of a federation of two."""
@@ -107,10 +106,8 @@ def goes_on_from_a_checkpoint(case: Case) -> None:
     first = case.trial.play(rounds=1).snapshot
     case.with_another_seed()  # overwrites whatever the part may have kept elsewhere
     with TemporaryDirectory() as folder:
-        save_checkpoint(Path(folder), first, "law")
-        saved = load_checkpoint(Path(folder), "law")
-    _require(saved is not None, "the checkpoint cannot be read")
-    _same(case.straight.snapshot, case.trial.play(after=saved).snapshot, "when it is resumed after round 1")
+        resumed = case.trial.play(after=through_a_checkpoint(first, Path(folder))).snapshot
+        _same(case.straight.snapshot, resumed, "when it is resumed after round 1")
 
 
 def does_not_depend_on_the_order_of_arrival(case: Case) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from torch import Tensor
@@ -13,6 +14,7 @@ from fedfuse.core.hashes import sha256_of
 from fedfuse.experiment.assembly import Built, build
 from fedfuse.experiment.config import ExperimentConfig, Raw, merge, validate
 from fedfuse.federation import Snapshot
+from fedfuse.federation.checkpoint import Saved, load_checkpoint, new_states, save_checkpoint
 from fedfuse.federation.events import Event, EventLog
 
 ROUNDS = 3
@@ -73,6 +75,18 @@ def opened(config: ExperimentConfig, log: EventLog) -> Iterator[Built]:
         yield built
     finally:
         built.federation.engine.close()
+
+
+def through_a_checkpoint(snapshot: Snapshot, folder: Path) -> Snapshot:
+    """The snapshot as it comes back from the disk; the folder is new, and its states are read from there."""
+    number, states = snapshot.server.round, new_states(folder).after(snapshot.server.round, snapshot.clients.items())
+    with closing(EventLog(folder / "events.jsonl")) as log:
+        for record in snapshot.server.history:
+            log.emit("round_finished", **record.to_json())
+        save_checkpoint(folder, Saved(replace(snapshot, clients=states), log.mark()), "trial")
+    saved = load_checkpoint(folder, "trial", folder / "events.jsonl")
+    assert saved is not None, f"the checkpoint of round {number} cannot be read"
+    return saved.snapshot
 
 
 def tensors_of(snapshot: Snapshot) -> dict[str, Tensor]:

@@ -12,7 +12,6 @@ from fedfuse.core.errors import ConfigError
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.experiment.run import Experiment
-from fedfuse.federation.checkpoint import load_checkpoint, save_checkpoint
 from fedfuse.federation.recipe import Recipe
 from fedfuse.models import CnnDeep, ConvNet, Mlp, ResNet
 from fedfuse.parts.base import CheckContext
@@ -24,6 +23,7 @@ from fedfuse.parts.teachers import AverageTeacher, ClientTeachers
 from fedfuse.parts.upload import HalfPrecision
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.optimizers import Sgd
+from fedfuse.testing.trial import through_a_checkpoint
 from tests.helpers import (
     CPU,
     TinyNorm,
@@ -253,8 +253,7 @@ class TestFederation:
     def test_a_checkpoint_keeps_the_widths(self, tmp_path):
         federation = self.federation()
         halfway = played(federation, 1)
-        save_checkpoint(tmp_path, halfway, "id")
-        resumed = played(self.federation(), 2, load_checkpoint(tmp_path, "id"))
+        resumed = played(self.federation(), 2, through_a_checkpoint(halfway, tmp_path))
         assert resumed.server.weights["mlp"].equals(played(federation, 2, halfway).server.weights["mlp"])
 
     @pytest.mark.parametrize("start", ["average", "previous"])

@@ -15,12 +15,12 @@ from fedfuse.core.weights import Weights
 from fedfuse.experiment.config import validate
 from fedfuse.experiment.run import Experiment
 from fedfuse.federation import Recipe
-from fedfuse.federation.checkpoint import load_checkpoint, save_checkpoint
 from fedfuse.methods import METHODS
 from fedfuse.models import Mlp
 from fedfuse.parts.base import CheckContext
 from fedfuse.parts.upload import Chain, Clip, HalfPrecision, Noise, Partial, TopK
 from fedfuse.runtime.optimizers import Sgd
+from fedfuse.testing.trial import through_a_checkpoint
 from tests.helpers import (
     CLASSES,
     FEATURES,
@@ -527,8 +527,8 @@ class TestInAFederation:
 
     def test_a_resumed_run_ends_with_the_same_bits(self, name, tmp_path):
         straight = played(whole(name), 2)
-        save_checkpoint(tmp_path, played(whole(name), 1), "id")
-        assert_same(played(whole(name), 1, load_checkpoint(tmp_path, "id")), straight)
+        halfway = through_a_checkpoint(played(whole(name), 1), tmp_path)
+        assert_same(played(whole(name), 1, halfway), straight)
 
     def test_the_order_of_answers_does_not_matter(self, name):
         assert_same(played(whole(name, bend=lambda pairs: pairs[::-1]), 2), played(whole(name), 2))

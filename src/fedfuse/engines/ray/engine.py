@@ -25,8 +25,8 @@ from fedfuse.engines.ray.process import work
 from fedfuse.engines.ray.progress import ProgressQueue
 from fedfuse.federation import Engine
 from fedfuse.federation.client import Clients
+from fedfuse.federation.client_states import ClientStates
 from fedfuse.federation.events import EventLog
-from fedfuse.federation.state import ClientStates
 from fedfuse.runtime.pool import Pool, Progress
 
 
