@@ -6,7 +6,7 @@ RUN := $(VENV)/bin/python -m
 PIP := $(RUN) pip --quiet --disable-pip-version-check
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
-.PHONY: demo test test-long test-engines coverage check format docs bench check-methods same-bits clean
+.PHONY: demo test test-long test-engines coverage check format docs index bench check-methods same-bits clean
 
 demo: $(VENV)/installed
 	$(RUN) fedfuse compare digits --methods fedavg,feddf --seeds 0,1,2 --out runs/demo --overwrite
@@ -42,6 +42,10 @@ format: $(VENV)/installed-dev
 # The page of the API from the docstrings; a test says when it is no longer what they say.
 docs: $(VENV)/installed
 	$(VENV)/bin/python docs/write_api.py
+
+# What fedfuse methods and fedfuse models list, from the code; a test says when it is no longer what the code says.
+index: $(VENV)/installed
+	$(RUN) fedfuse.experiment.write_index
 
 # Per-round overhead against a hand-written loop, the gain of two workers and that of kept memory, as ratios measured in
 # one run each.

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from fedfuse.core.files import cache_folder
 from fedfuse.data import cache
-from fedfuse.data.cache import cache_folder, cached
+from fedfuse.data.cache import cached
 from fedfuse.data.readers import Contents, Reading
 from fedfuse.data.tokens import TextSettings, tokenizer_of
 

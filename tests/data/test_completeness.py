@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from fedfuse.catalogue.completeness import count_examples, what_is_missing
+from fedfuse.catalogue.places import at_hand, missing_at_hand
 from fedfuse.core.randomness import Key
 from fedfuse.data import CATALOGUE, DataSettings, load
-from fedfuse.data.completeness import count_examples, what_is_missing
-from fedfuse.data.lookup import at_hand, missing_at_hand
 from fedfuse.experiment.assembly import build, cautions
 from fedfuse.experiment.config import validate
 from fedfuse.federation.events import EventLog

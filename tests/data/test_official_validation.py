@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 from pydantic import ValidationError
 
+from fedfuse.catalogue.datasets import CATALOGUE
 from fedfuse.core.errors import DataError
 from fedfuse.core.randomness import Key
 from fedfuse.data import DataSettings, Splits, load, split
-from fedfuse.data.catalogue import CATALOGUE
 from fedfuse.experiment.config import validate
 from fedfuse.experiment.run import Experiment
 

@@ -6,9 +6,9 @@ import os
 
 import pytest
 
+from fedfuse.catalogue.places import place_of
 from fedfuse.core.randomness import Key
 from fedfuse.data import CATALOGUE, DataSettings, load
-from fedfuse.data.lookup import place_of
 from fedfuse.data.measure import measure
 
 FOLDER = os.environ.get("FEDFUSE_DATA")

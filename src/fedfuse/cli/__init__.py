@@ -1,5 +1,5 @@
 """The command line."""
 
-from fedfuse.cli.app import main
+from fedfuse.cli.command_line import main
 
 __all__ = ["main"]

@@ -1,30 +1,25 @@
-"""The commands, and the one place where an error becomes a sentence and an exit code."""
+"""The commands."""
 
 from __future__ import annotations
 
-import errno
 import json
-import signal
 import sys
-import warnings
-from collections.abc import Callable, Iterable
-from dataclasses import astuple
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
 import fedfuse
 from fedfuse.cli import flower, generator
-from fedfuse.cli.console import console, errors, print_facts, print_sheet
+from fedfuse.cli.console import console, print_facts, print_sheet, say
 from fedfuse.cli.entry_points import OpenGroup
 from fedfuse.cli.export import export
+from fedfuse.cli.imports import quick_imports
 from fedfuse.cli.words import go_on_with, seeds_of, words_of
-from fedfuse.core.errors import ConfigError, FedfuseError, OlderKeyWarning, unknown
+from fedfuse.core.errors import ConfigError, unknown
+from fedfuse.experiment.finding import check_method, find_experiment
 
-FAILURE = 2
 app = typer.Typer(
     name="fedfuse",
     cls=OpenGroup,
@@ -40,26 +35,6 @@ app.add_typer(flower.app, name="flower")
 Assignments = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="change a key, e.g. federation.rounds=20")
 ]
-
-
-def main() -> None:
-    """Run the command line; mistakes end with one sentence and exit code 2."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    warnings.showwarning = partial(_note, warnings.showwarning)
-    try:
-        app()
-    except FedfuseError as error:
-        _fail(str(error))
-    except OSError as error:
-        _fail(_disk_sentence(error))
-
-
-def _note(otherwise: Callable[..., None], message: Warning | str, *where: Any) -> None:
-    """What we warn of is meant for the person at the terminal; the rest is as Python shows it."""
-    if isinstance(message, OlderKeyWarning):
-        errors.print(f"note: {message}", highlight=False, markup=False, soft_wrap=True)
-    else:
-        otherwise(message, *where)
 
 
 @app.callback(invoke_without_command=True)
@@ -84,18 +59,22 @@ def run(
     quiet: Annotated[bool, typer.Option("--quiet", help="print nothing but errors")] = False,
 ) -> None:
     """Run one experiment."""
-    from fedfuse.cli.metric_results import metric_sheets
-    from fedfuse.cli.progress import RunProgress
-    from fedfuse.cli.remarks import hints, how_to_go_on
-    from fedfuse.experiment.run import Experiment, run_folder
-    from fedfuse.experiment.sheets import closing_facts, summary_sheet
+    find_experiment(experiment)
+    if method is not None and not any(assignment.startswith("method") for assignment in assignments or ()):
+        check_method(method, experiment)
+    with quick_imports():
+        from fedfuse.cli.metric_results import metric_sheets
+        from fedfuse.cli.progress import RunProgress
+        from fedfuse.cli.remarks import hints, how_to_go_on
+        from fedfuse.experiment.run import Experiment, run_folder
+        from fedfuse.experiment.sheets import closing_facts, summary_sheet
 
     shortcuts = [f"{key}={value}" for key, value in (("method", method), ("seed", seed)) if value is not None]
     loaded = Experiment.load(experiment, [*shortcuts, *_engine(engine, workers, address), *(assignments or ())])
     folder = run_folder(experiment, out, resume) or loaded.default_folder
     config = loaded.config
     if not quiet:
-        _say(hints([config]))
+        say(hints([config]))
     with RunProgress(Console(quiet=quiet)) as progress:
         progress.begin(config.label, config.federation.rounds)
         try:
@@ -119,6 +98,10 @@ def compare(
     jobs: Annotated[int, typer.Option(min=1, help="runs at the same time, each in its own process")] = 1,
 ) -> None:
     """Run methods and seeds side by side. Runs that are there are kept, unfinished ones go on."""
+    for experiment in experiments:
+        find_experiment(experiment)
+    for method in words_of(methods):
+        check_method(method, experiments[0])
     from fedfuse.cli.batch import batch_progress
     from fedfuse.cli.metric_results import comparison_metric_sheets
     from fedfuse.cli.remarks import hints
@@ -126,7 +109,7 @@ def compare(
     from fedfuse.experiment.sheets import comparison_facts, comparison_sheet
 
     study = plan(experiments, words_of(methods), seeds_of(seeds) if seeds else [], assignments or (), out)
-    _say([*study.remarks, *hints([cell.experiment.config for cell in study.cells])])
+    say([*study.remarks, *hints([cell.experiment.config for cell in study.cells])])
     progress = batch_progress(console, jobs)
     try:
         with console.status("checking all runs"):
@@ -148,18 +131,18 @@ def methods(
     as_yaml: Annotated[bool, typer.Option("--yaml", help="print the recipe as a method section to start from")] = False,
 ) -> None:
     """List the methods, or show one's parts with every parameter."""
+    if name is None:
+        _list("methods")
+        return
+    from fedfuse.catalogue.method_names import check_name
+
+    check_name(name)
     import yaml
 
-    from fedfuse.cli.tables import family_tables, method_table, parameter_table
-    from fedfuse.methods import find_method, origin_of, usable_methods
+    from fedfuse.cli.parameters import parameter_table
+    from fedfuse.cli.tables import method_table
+    from fedfuse.methods import find_method, origin_of
 
-    if name is None:
-        usable, remarks = usable_methods()
-        for family in family_tables(usable):
-            console.print(family, highlight=False)
-        _say(remarks)
-        console.print("fedfuse methods NAME shows the recipe with every parameter.", highlight=False)
-        return
     method = find_method(name)
     if as_yaml:
         recipe = {"method": {"name": name, **method.recipe.model_dump(mode="json")}}
@@ -172,43 +155,21 @@ def methods(
 @app.command()
 def datasets(name: Annotated[str | None, typer.Argument(help="show this dataset's card")] = None) -> None:
     """List the datasets known by name, or show one's card: what it is, where it is looked for, how to get it."""
-    from fedfuse.cli.tables import dataset_table, table
-    from fedfuse.data import CATALOGUE
-    from fedfuse.experiment.listing import list_datasets
-
-    if name is not None:
-        if name not in CATALOGUE:
-            raise ConfigError(unknown("dataset", name, CATALOGUE))
-        console.print(dataset_table(name, CATALOGUE[name]))
+    if name is None:
+        _list("datasets")
         return
-    rows = table("name", "what it is", "input", "classes", "at hand", "licence", numbers=("classes",))
-    for name, row in list_datasets().items():
-        rows.add_row(name, *map(str, astuple(row)))
-    console.print(rows)
-    console.print(
-        "fedfuse datasets NAME shows where one is looked for and how to get it. "
-        "Own data: name parquet, csv, npz, images or python with a path, or hf:NAME.",
-        highlight=False,
-    )
+    from fedfuse.catalogue.datasets import CATALOGUE
+    from fedfuse.cli.tables import dataset_table
+
+    if name not in CATALOGUE:
+        raise ConfigError(unknown("dataset", name, CATALOGUE))
+    console.print(dataset_table(name, CATALOGUE[name]))
 
 
 @app.command()
 def models() -> None:
     """List the architectures."""
-    from fedfuse.cli.tables import table
-    from fedfuse.experiment.listing import list_models
-
-    numbers = ("parameters", "statistics")
-    rows = table("arch", "what it is", *numbers, numbers=numbers)
-    for name, row in list_models().items():
-        sizes = ("-" if size is None else f"{size:,}" for size in (row.parameters, row.statistics))
-        rows.add_row(name, row.description, *sizes)
-    console.print(rows)
-    console.print(
-        "Numbers are for 3x32x32 inputs (texts: 64 tokens, 10,000 words), 10 classes and the defaults; statistics are "
-        "BatchNorm's, which travel too.",
-        highlight=False,
-    )
+    _list("models")
 
 
 app.command()(export)
@@ -217,16 +178,11 @@ app.command()(export)
 @app.command()
 def presets(name: Annotated[str | None, typer.Argument(help="print this preset to start from")] = None) -> None:
     """List the experiment files inside the package, or print one."""
-    from fedfuse.cli.tables import table
-    from fedfuse.experiment import presets as shipped
-    from fedfuse.experiment.listing import list_presets
-
     if name is None:
-        rows = table("name", "what it is")
-        for preset, description in list_presets().items():
-            rows.add_row(preset, description)
-        console.print(rows)
+        _list("presets")
         return
+    from fedfuse.experiment import presets as shipped
+
     if name not in shipped.names():
         raise ConfigError(unknown("preset", name, shipped.names()))
     sys.stdout.write(shipped.text(name))
@@ -247,18 +203,7 @@ def _engine(kind: str | None, workers: int | None, address: str | None) -> list[
     return whole + [f"engine.{key}={value}" for key, value in keys.items() if value is not None]
 
 
-def _say(remarks: Iterable[str]) -> None:
-    for remark in remarks:
-        console.print(remark, style="yellow", highlight=False, markup=False, soft_wrap=True)
+def _list(what: str) -> None:
+    from fedfuse.cli.lists import LISTS
 
-
-def _disk_sentence(error: OSError) -> str:
-    where = f" ({error.filename})" if error.filename else ""
-    if error.errno == errno.ENOSPC:
-        return f"the disk is full{where}; finished rounds are kept, free some space and go on with --resume"
-    return f"{error.strerror or error}{where}"
-
-
-def _fail(sentence: str) -> NoReturn:
-    errors.print(f"fedfuse: {sentence}", style="red", markup=False, highlight=False, soft_wrap=True)
-    sys.exit(FAILURE)
+    LISTS[what]()

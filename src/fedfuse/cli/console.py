@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -23,3 +24,9 @@ def print_facts(**facts: object) -> None:
     """One line per fact, name first."""
     for name, value in facts.items():
         console.print(f"{name:8} {value}", highlight=False, markup=False, soft_wrap=True)
+
+
+def say(remarks: Iterable[str]) -> None:
+    """What somebody should know, a line each."""
+    for remark in remarks:
+        console.print(remark, style="yellow", highlight=False, markup=False, soft_wrap=True)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from fedfuse.cli.console import console, print_facts
 from fedfuse.core.errors import ConfigError, FedfuseError, unknown
@@ -44,6 +43,8 @@ def train(
     quiet: Annotated[bool, typer.Option("--quiet", help="print nothing but errors")] = False,
 ) -> None:
     """Train a conditional generator on public data; after Ctrl-C the same command goes on."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
     from fedfuse.parts.sources.generators import GeneratorTraining, VaeSettings, train_generator
 
     examples, classes, trained_on = _examples(data, assignments or ())

@@ -8,8 +8,11 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
+from rich.table import Table
 
+from fedfuse.cli.tables import table
 from fedfuse.core.part import Settings
+from fedfuse.federation import Recipe
 
 _BOUNDS = (("gt", "above"), ("ge", "from"), ("lt", "below"), ("le", "to"))
 _NAMES = {int: "whole number", float: "number", bool: "true or false", str: "text", NoneType: "null"}
@@ -36,6 +39,14 @@ def parameters(settings: Settings, address: str = "") -> Iterator[Parameter]:
                 yield from parameters(part, f"{key}[{index}].")
         else:
             yield Parameter(key, _text(value), _allowed(field), field.description or "")
+
+
+def parameter_table(recipe: Recipe) -> Table:
+    """Every parameter of a recipe; the addresses are keys below ``method`` in an experiment file."""
+    result = table("method.", "default", "allowed", "meaning")
+    for one in parameters(recipe):
+        result.add_row(one.address, one.value, one.allowed, one.meaning)
+    return result
 
 
 def _text(value: Any) -> str:

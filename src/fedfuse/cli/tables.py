@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from fedfuse.cli.parameters import parameters
-from fedfuse.data import Card, Normalisation
-from fedfuse.data.lookup import how_to_get, missing_at_hand, place_of, where_looked_for
-from fedfuse.federation import Recipe
-from fedfuse.methods import Method, origin_of
+from fedfuse.catalogue.card import Card, Normalisation
+from fedfuse.catalogue.index import MethodRow
+from fedfuse.catalogue.places import how_to_get, missing_at_hand, place_of, where_looked_for
+
+if TYPE_CHECKING:
+    from fedfuse.methods import Method
 
 
 def table(
@@ -27,9 +29,9 @@ def table(
     return result
 
 
-def family_tables(methods: Mapping[str, Method]) -> Iterator[Table]:
+def family_tables(methods: Mapping[str, MethodRow]) -> Iterator[Table]:
     """All methods, family by family: what each exchanges, keeps and needs, and whose it is if not ours."""
-    families: dict[str, dict[str, Method]] = {}
+    families: dict[str, dict[str, MethodRow]] = {}
     for name, method in methods.items():
         families.setdefault(method.family, {})[name] = method
     for family, members in families.items():
@@ -38,11 +40,11 @@ def family_tables(methods: Mapping[str, Method]) -> Iterator[Table]:
         result.add_column()
         for name, method in members.items():
             result.add_row(name, f"[bold]{escape(method.summary)}[/bold] [dim]({escape(method.citation)})[/dim]")
-            if origin := origin_of(name):
-                result.add_row("", f"from      {escape(origin)}")
+            if method.origin:
+                result.add_row("", f"from      {escape(method.origin)}")
             result.add_row("", f"exchanges {method.exchanges}")
             result.add_row("", f"keeps     server: {method.server_keeps}; clients: {method.client_keeps}")
-            public = "no" if not method.recipe.needs_source else "labelled" if method.recipe.needs_labels else "yes"
+            public = method.public_inputs
             labels, mixed = ("yes" if flag else "no" for flag in (method.shares_labels, method.mixes_architectures))
             result.add_row("", f"public inputs: {public}; label counts: {labels}; mixed architectures: {mixed}")
             result.add_row()
@@ -91,14 +93,6 @@ def dataset_table(name: str, card: Card) -> Table:
     for what, value in facts.items():
         if value is not None:
             result.add_row(what, value)
-    return result
-
-
-def parameter_table(recipe: Recipe) -> Table:
-    """Every parameter of a recipe; the addresses are keys below ``method`` in an experiment file."""
-    result = table("method.", "default", "allowed", "meaning")
-    for one in parameters(recipe):
-        result.add_row(one.address, one.value, one.allowed, one.meaning)
     return result
 
 

@@ -57,3 +57,11 @@ def flush(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def cache_folder() -> Path:
+    """``FEDFUSE_CACHE``, or the user's own cache folder."""
+    if chosen := os.environ.get("FEDFUSE_CACHE"):
+        return Path(chosen).expanduser()
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "fedfuse"

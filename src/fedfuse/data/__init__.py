@@ -1,9 +1,9 @@
 """Datasets, splits, partitions and transforms."""
 
-from fedfuse.data.card import Card
-from fedfuse.data.catalogue import CATALOGUE
+from fedfuse.catalogue.card import Card, Normalisation
+from fedfuse.catalogue.datasets import CATALOGUE
 from fedfuse.data.client_datasets import ClientDatasets
-from fedfuse.data.dataset import Dataset, Examples, Normalisation, Owners
+from fedfuse.data.dataset import Dataset, Examples, Owners
 from fedfuse.data.load import load
 from fedfuse.data.partition import AnyPartition, Iid, Natural, Partition, PartitionReport
 from fedfuse.data.settings import DataSettings

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fedfuse.core.files import write_atomically, write_text
+from fedfuse.core.files import cache_folder, write_atomically, write_text
 from fedfuse.data.readers.contents import Array, Columns, Contents, Reading
 
 TABLES = (".parquet", ".csv", ".jsonl", ".txt", ".npz")
@@ -34,14 +33,6 @@ def cached(
     contents = read()
     _store(folder, contents)
     return contents
-
-
-def cache_folder() -> Path:
-    """``FEDFUSE_CACHE``, or the user's own cache folder."""
-    if chosen := os.environ.get("FEDFUSE_CACHE"):
-        return Path(chosen).expanduser()
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "fedfuse"
 
 
 def _address(sources: Sequence[Path], reading: Reading, classes: Sequence[str]) -> str:

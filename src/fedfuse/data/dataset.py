@@ -9,6 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from fedfuse.catalogue.card import Normalisation
 from fedfuse.core.text import PADDING, TextShape
 from fedfuse.data.readers.contents import Columns
 from fedfuse.data.tokens import Tokenizer
@@ -71,20 +72,6 @@ def kind_of(inputs: Tensor) -> InputKind:
 def lengths(inputs: Tensor) -> Tensor | None:
     """How many tokens each text has; None for inputs that are no texts."""
     return (inputs != PADDING).sum(dim=1) if kind_of(inputs) == "texts" else None
-
-
-@dataclass(frozen=True)
-class Normalisation:
-    """Per-channel constants, none for texts; images are first scaled from 0..255 to 0..1."""
-
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
-
-    @staticmethod
-    def uniform(choice: Literal["none", "half"], channels: int) -> Normalisation:
-        """The same constants for every channel: none at all, or 0.5 for mean and deviation."""
-        mean, std = {"none": (0.0, 1.0), "half": (0.5, 0.5)}[choice]
-        return Normalisation((mean,) * channels, (std,) * channels)
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from fedfuse.catalogue.card import Format
 from fedfuse.data.cache import cached
-from fedfuse.data.card import Format
 from fedfuse.data.own_files import cached_table, decoded
 from fedfuse.data.readers import Contents, Reading
 from fedfuse.data.readers.cifar import read_cifar10, read_cifar100

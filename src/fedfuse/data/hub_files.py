@@ -1,4 +1,4 @@
-"""Parquet files of the Hugging Face hub: those already in its cache, or fetched over the network.
+"""Parquet files of the Hugging Face hub, fetched over the network.
 
 A fetched file is streamed into fedfuse's own cache, compared with the hub's SHA-256, and only then given its name.
 """
@@ -9,7 +9,6 @@ import fnmatch
 import hashlib
 import json
 import os
-import re
 from functools import partial
 from http.client import HTTPException
 from pathlib import Path
@@ -21,31 +20,14 @@ from urllib.request import urlopen
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from fedfuse.catalogue.card import Hub
+from fedfuse.catalogue.hub_copies import own_folder
 from fedfuse.core.errors import DataError
 from fedfuse.core.files import write_atomically
-from fedfuse.data.cache import cache_folder
-from fedfuse.data.card import Hub, Layout
 
 CHUNK = 1 << 20
 TIMEOUT = 30.0
 """Seconds without an answer."""
-
-
-def local_copies(hub: Hub) -> list[Path]:
-    """Folders that may hold the files: the snapshots in the cache of Hugging Face's tools, then our own."""
-    snapshots = _hugging_face_cache() / f"datasets--{hub.name.replace('/', '--')}" / "snapshots"
-    return [*sorted(snapshots.glob("*")), _own_folder(hub)]
-
-
-def is_complete(folder: Path, files: Layout) -> bool:
-    """Whether every part is there with all its files, which are numbered ``...-00000-of-00002``."""
-    parts = [list(folder.glob(pattern)) for pattern in files.parts.values()]
-    return all(part and len(part) == _announced(part[0].name) for part in parts)
-
-
-def _announced(name: str) -> int:
-    number = re.search(r"-of-(\d+)", name)
-    return int(number[1]) if number else 1
 
 
 def fetch(hub: Hub) -> Path:
@@ -55,26 +37,10 @@ def fetch(hub: Hub) -> Path:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(f"fetching {hub.name}", total=sum(entry["size"] for entry in wanted))
         for entry in wanted:
-            target = _own_folder(hub) / entry["path"]
+            target = own_folder(hub) / entry["path"]
             if not target.is_file():
                 write_atomically(target, partial(_stream, hub, entry, progress, task))
-    return _own_folder(hub)
-
-
-def offline() -> bool:
-    """Whether the user forbids the network."""
-    return bool(os.environ.get("HF_HUB_OFFLINE") or os.environ.get("HF_DATASETS_OFFLINE"))
-
-
-def _hugging_face_cache() -> Path:
-    if chosen := os.environ.get("HF_HUB_CACHE"):
-        return Path(chosen).expanduser()
-    home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface"
-    return Path(home).expanduser() / "hub"
-
-
-def _own_folder(hub: Hub) -> Path:
-    return cache_folder() / "hub" / hub.name.replace("/", "--")
+    return own_folder(hub)
 
 
 def _endpoint() -> str:

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from fedfuse.catalogue.card import Card, Normalisation
+from fedfuse.catalogue.completeness import what_is_missing
+from fedfuse.catalogue.datasets import find_card
 from fedfuse.core.errors import ConfigError, DataError
 from fedfuse.core.randomness import Key
 from fedfuse.data.callable import read_callable
-from fedfuse.data.card import Card
-from fedfuse.data.catalogue import find_card
-from fedfuse.data.completeness import what_is_missing
-from fedfuse.data.dataset import Dataset, Examples, Normalisation, Owners
+from fedfuse.data.dataset import Dataset, Examples, Owners
 from fedfuse.data.given import GIVEN, read_given
 from fedfuse.data.hub import read_hub
 from fedfuse.data.lookup import read_known

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedfuse.data.dataset import Normalisation
+from fedfuse.catalogue.card import Normalisation
 from fedfuse.data.readers.contents import Array
 
 BLOCK = 4096

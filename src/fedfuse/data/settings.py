@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, StrictFloat, StrictInt, field_validator, model_validator
 
+from fedfuse.catalogue.datasets import CATALOGUE
 from fedfuse.core.errors import unknown
 from fedfuse.core.part import Settings
-from fedfuse.data.catalogue import CATALOGUE
 from fedfuse.data.tokens import TextSettings
 
 HUB_PREFIX = "hf:"

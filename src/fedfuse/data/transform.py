@@ -6,8 +6,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from fedfuse.catalogue.card import Normalisation
 from fedfuse.core.text import PADDING
-from fedfuse.data.dataset import Dataset, Normalisation, kind_of
+from fedfuse.data.dataset import Dataset, kind_of
 from fedfuse.data.settings import DataSettings
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from fedfuse.catalogue.hub_copies import offline
+from fedfuse.catalogue.places import at_hand, how_to_get
 from fedfuse.core.errors import DataError
 from fedfuse.core.randomness import Key
 from fedfuse.data import CATALOGUE, DataSettings, load
-from fedfuse.data.hub_files import offline
-from fedfuse.data.lookup import at_hand, how_to_get
 from fedfuse.experiment.config import ExperimentConfig
 from fedfuse.experiment.run import Experiment
 from fedfuse.parts.sources import OtherDataset

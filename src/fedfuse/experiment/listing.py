@@ -1,16 +1,19 @@
-"""What there is to choose from, as tables of plain values."""
+"""What there is to choose from, as tables of plain values; torch is imported only where a method is handed over."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from fedfuse.data import CATALOGUE
-from fedfuse.data.lookup import at_hand
+from fedfuse.catalogue import index
+from fedfuse.catalogue.datasets import CATALOGUE
+from fedfuse.catalogue.index import MethodRow, ModelRow
+from fedfuse.catalogue.method_names import offered
+from fedfuse.catalogue.places import at_hand
 from fedfuse.experiment import presets
-from fedfuse.methods import Method, usable_methods
-from fedfuse.models import ARCHITECTURES, Listed, layout_of
 
-CLASSES = 10
+if TYPE_CHECKING:
+    from fedfuse.methods import Method
 
 
 @dataclass(frozen=True)
@@ -24,23 +27,40 @@ class DatasetRow:
     licence: str
 
 
-@dataclass(frozen=True)
-class ModelRow:
-    """An architecture; its sizes are for 10 classes and its defaults, None where it has none."""
-
-    description: str
-    parameters: int | None
-    statistics: int | None
-    """Of BatchNorm, which travel too."""
-
-
 def list_methods() -> dict[str, Method]:
     """All methods that need no address, by name; those of installed packages too, if they can be loaded.
 
     >>> fedfuse.list_methods()["feddf"].title
     'FedDF'
     """
+    from fedfuse.methods import usable_methods
+
     return usable_methods()[0]
+
+
+def method_rows() -> tuple[dict[str, MethodRow], list[str]]:
+    """The same methods in words, and a sentence about each that another package offers in vain."""
+    if not offered():
+        return index.own_methods(), []
+    from fedfuse.methods import origin_of, usable_methods
+
+    usable, remarks = usable_methods()
+    return {name: method_row(method, origin_of(name)) for name, method in usable.items()}, remarks
+
+
+def method_row(method: Method, origin: str = "") -> MethodRow:
+    return MethodRow(
+        family=method.family,
+        summary=method.summary,
+        citation=method.citation,
+        exchanges=method.exchanges,
+        server_keeps=method.server_keeps,
+        client_keeps=method.client_keeps,
+        public_inputs="no" if not method.recipe.needs_source else "labelled" if method.recipe.needs_labels else "yes",
+        shares_labels=method.shares_labels,
+        mixes_architectures=method.mixes_architectures,
+        origin=origin,
+    )
 
 
 def list_datasets() -> dict[str, DatasetRow]:
@@ -61,7 +81,7 @@ def list_models() -> dict[str, ModelRow]:
     >>> fedfuse.list_models()["resnet8"].parameters
     78042
     """
-    return {name: _model_row(name, listed) for name, listed in ARCHITECTURES.items()}
+    return index.models()
 
 
 def list_presets() -> dict[str, str]:
@@ -71,10 +91,3 @@ def list_presets() -> dict[str, str]:
     True
     """
     return {name: presets.description(name) for name in presets.names()}
-
-
-def _model_row(name: str, listed: Listed) -> ModelRow:
-    if not listed.has_defaults:
-        return ModelRow(listed.description, None, None)
-    layout = layout_of(listed.config(arch=name), listed.shape, CLASSES)
-    return ModelRow(listed.description, layout.parameter_count, layout.size - layout.parameter_count)

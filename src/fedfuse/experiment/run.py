@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from fedfuse.core.errors import ConfigError, RunFolderError, unknown
+from fedfuse.core.errors import ConfigError, RunFolderError
 from fedfuse.core.files import write_text
 from fedfuse.core.origin import origin
 from fedfuse.core.weights import Weights
@@ -18,6 +18,7 @@ from fedfuse.experiment import presets
 from fedfuse.experiment.assembly import Built, build
 from fedfuse.experiment.config import ExperimentConfig, Raw, assign, merge, read_yaml, validate
 from fedfuse.experiment.earlier import continued, other_data, other_experiment, refusal
+from fedfuse.experiment.finding import find_experiment
 from fedfuse.experiment.result import RunResult
 from fedfuse.federation import Engine, Federation, Snapshot
 from fedfuse.federation.checkpoint import Saved, forget_after, load_checkpoint, new_states, save_checkpoint
@@ -117,14 +118,10 @@ def read_raw(given: Given) -> Raw:
         return dict(given)
     if not isinstance(given, str | Path):
         raise ConfigError(f"an experiment is a file, a preset, a run folder or a mapping, not {type(given).__name__}")
-    path = Path(given)
-    if path.is_dir():
-        return read_yaml(RunFolder(path).config)
-    if path.is_file() or path.suffix in (".yaml", ".yml"):
-        return read_yaml(path)
-    if str(given) in presets.names():
+    path = find_experiment(given)
+    if path is None:
         return yaml.safe_load(presets.text(str(given)))  # type: ignore[no-any-return]
-    raise ConfigError(f"{unknown('file or preset', str(given), presets.names())}")
+    return read_yaml(RunFolder(path).config if path.is_dir() else path)
 
 
 def where(given: Given) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fedfuse.data.catalogue import find_card
+from fedfuse.catalogue.datasets import find_card
 from fedfuse.data.dataset import Dataset, kind_of
 from fedfuse.data.raw.base import RawInputs
 from fedfuse.data.raw.images import RawImages

@@ -10,10 +10,10 @@ import torch
 from pydantic import model_validator
 from torch import Tensor
 
+from fedfuse.catalogue.card import Normalisation
 from fedfuse.core.errors import DataError
 from fedfuse.core.part import Settings
 from fedfuse.core.text import TextShape
-from fedfuse.data.dataset import Normalisation
 from fedfuse.data.readers.contents import Array
 from fedfuse.data.transform import Transform
 

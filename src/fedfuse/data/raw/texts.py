@@ -8,9 +8,9 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from fedfuse.catalogue.card import Normalisation
 from fedfuse.core.errors import DataError
 from fedfuse.core.text import PADDING, TextShape
-from fedfuse.data.dataset import Normalisation
 from fedfuse.data.pretrained_tokens import Pretrained
 from fedfuse.data.raw.base import RawInputs
 from fedfuse.data.tokens import BUILT_IN, TextSettings, Tokenizer, tokenizer_of

@@ -5,11 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from fedfuse.data.dataset import Normalisation
-
 Format = Literal[
     "parquet", "idx", "emnist", "cifar10", "cifar100", "svhn", "stl10", "tiny_imagenet", "imagenet32", "jsonl"
 ]
+
+
+@dataclass(frozen=True)
+class Normalisation:
+    """Per-channel constants, none for texts; images are first scaled from 0..255 to 0..1."""
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+    @staticmethod
+    def uniform(choice: Literal["none", "half"], channels: int) -> Normalisation:
+        """The same constants for every channel: none at all, or 0.5 for mean and deviation."""
+        mean, std = {"none": (0.0, 1.0), "half": (0.5, 0.5)}[choice]
+        return Normalisation((mean,) * channels, (std,) * channels)
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from fedfuse.data.card import Card, Format
+from fedfuse.catalogue.card import Card, Format
 
 
 def what_is_missing(card: Card, counts: Mapping[str, int], origin: str) -> str | None:
@@ -43,6 +40,9 @@ def count_examples(format: Format, files: Sequence[Path]) -> int | None:
 
 
 def _parquet_rows(files: Sequence[Path]) -> int | None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     try:
         return sum(int(pq.read_metadata(file).num_rows) for file in files)
     except (OSError, pa.ArrowException):  # a damaged file is told of by whoever reads it

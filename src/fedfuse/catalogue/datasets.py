@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from fedfuse.data.card import Card, Format, Hub, Layout, Package
-from fedfuse.data.dataset import Normalisation
+from fedfuse.catalogue.card import Card, Format, Hub, Layout, Normalisation, Package
 
 
 def find_card(name: str) -> Card | None:

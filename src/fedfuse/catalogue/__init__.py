@@ -1,0 +1,1 @@
+"""What there is to choose from, told without torch or NumPy, so that a list is there at once."""

@@ -1,0 +1,66 @@
+"""Lists and misspelt names are there at once: they import neither torch nor anything else that is heavy."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.cli.test_cli import InProcess, only_sentence
+from tests.cli.test_cli import in_process as in_process
+
+HEAVY = {"torch", "numpy", "scipy", "sklearn", "matplotlib", "pyarrow", "PIL", "pandas", "yaml", "safetensors"}
+OPTIONS = {"typer", "pydantic"}
+"""What reads options."""
+WORDS = [["methods"], ["datasets"], ["models"], ["presets"], ["run", "nosuch"], ["compare", "nosuch.yaml"]]
+WITH_OPTIONS = [
+    ["--version"],
+    ["methods", "fedafg"],
+    ["datasets", "digits"],
+    ["presets", "digits"],
+    ["run", "digits", "--method", "fedafg"],
+    ["compare", "digits", "--methods", "fedavg,fedafg"],
+]
+SCRIPT = """
+import contextlib, io, json, sys
+from fedfuse.cli import main
+imported = []
+for words in json.loads(sys.argv.pop()):
+    sys.argv[1:] = words
+    with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
+        main()
+    imported.append(sorted({name.partition(".")[0] for name in sys.modules}))
+print(json.dumps(imported))
+"""
+
+
+def test_none_of_them_imports_anything_heavy():
+    environment = {key: value for key, value in os.environ.items() if key != "FEDFUSE_DATA"}
+    arguments = [sys.executable, "-c", SCRIPT, json.dumps(WORDS + WITH_OPTIONS)]
+    done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=True, timeout=200)
+    imported = [set(names) for names in json.loads(done.stdout)]
+    assert imported[len(WORDS) - 1] & (HEAVY | OPTIONS) == set()
+    assert imported[-1] & HEAVY == set()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("run", "digits", "--method", "fedafg"), "digits: unknown method 'fedafg' (did you mean 'fedavg'?)"),
+        (("compare", "digits", "--methods", "fedafg"), "digits: unknown method 'fedafg' (did you mean 'fedavg'?)"),
+        (("run", "nosuch.yaml"), "nosuch.yaml: No such file or directory"),
+        (("run", "digtis"), "unknown file or preset 'digtis' (did you mean 'digits'?)"),
+        (("run", "digtis", "--seed", "1"), "unknown file or preset 'digtis' (did you mean 'digits'?)"),
+    ],
+)
+def test_a_misspelt_name_gets_its_sentence(in_process: InProcess, words: tuple[str, ...], sentence: str):
+    assert only_sentence(in_process(*words)) == sentence
+
+
+def test_the_last_word_about_the_method_counts(in_process: InProcess):
+    """A misspelt --method is no mistake if --set names another one."""
+    words = ("run", "digits", "--method", "fedafg", "--set", "method=fedavg", "--set", "federation.rounds=0")
+    assert "federation.rounds is 0" in only_sentence(in_process(*words))
