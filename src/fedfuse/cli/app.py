@@ -18,6 +18,7 @@ from rich.console import Console
 
 import fedfuse
 from fedfuse.cli import flower, generator
+from fedfuse.cli.bench import bench
 from fedfuse.cli.console import console, errors, print_facts, print_sheet
 from fedfuse.cli.entry_points import OpenGroup
 from fedfuse.cli.export import export
@@ -212,6 +213,7 @@ def models() -> None:
 
 
 app.command()(export)
+app.command()(bench)
 
 
 @app.command()

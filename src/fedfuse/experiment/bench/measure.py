@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,11 +14,9 @@ from fedfuse.core.errors import ConfigError, unknown
 from fedfuse.core.origin import origin
 from fedfuse.experiment.bench.cores import available_cores
 from fedfuse.experiment.bench.ratios import Table, tables
-from fedfuse.experiment.bench.turns import Kept, Plan, Turn, take_turns
+from fedfuse.experiment.bench.turns import Kept, Plan, Progress, Turn, Unheard, take_turns
 from fedfuse.experiment.bench.workloads import WORKLOADS
 from fedfuse.experiment.bench.workloads.base import SizeName, Workload
-
-Tell = Callable[[Turn, bool], None]
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ def bench(
     quick: bool = False,
     turns: int | None = None,
     assignments: Sequence[str] = (),
-    progress: Tell | None = None,
+    progress: Progress | None = None,
 ) -> Benchmark:
     """How fast fedfuse is on this machine, in ratios to loops that are written by hand.
 
@@ -55,14 +53,10 @@ def bench(
         return carry_out(plan, Kept(Path(folder) / "turns.jsonl"), progress)
 
 
-def carry_out(plan: Plan, kept: Kept, progress: Tell | None = None) -> Benchmark:
+def carry_out(plan: Plan, kept: Kept, progress: Progress | None = None) -> Benchmark:
     """Take all turns and put them in relation."""
-    taken = take_turns(plan, kept, progress or _silence)
+    taken = take_turns(plan, kept, progress or Unheard())
     return Benchmark(facts(plan), tuple(tables(plan.workloads, taken)), tuple(taken))
-
-
-def _silence(_turn: Turn, _was_kept: bool) -> None:
-    """For whoever only wants the result."""
 
 
 def pick(codes: Sequence[str]) -> list[Workload]:

@@ -37,8 +37,8 @@ class Table:
     title: str
     meaning: str
     lines: tuple[Line, ...]
-    chosen: tuple[str, ...]
-    """What fedfuse chose by itself, contender by contender."""
+    chosen: Mapping[str, str]
+    """What fedfuse chose by itself, by contender."""
     failures: tuple[str, ...]
 
 
@@ -64,7 +64,7 @@ def _table(workload: Workload, turns: Sequence[Turn]) -> Table:
     lines = tuple(line for row in workload.rows for line in _line(row, good))
     chosen = {turn.contender: turn.chosen for turn in turns if turn.chosen}
     failures = {turn.contender: turn.failure for turn in turns if turn.failure}
-    return Table(workload.code, workload.title, workload.meaning, lines, _told(chosen), _told(failures))
+    return Table(workload.code, workload.title, workload.meaning, lines, chosen, _told(failures))
 
 
 def _told(sentences: Mapping[str, str]) -> tuple[str, ...]:

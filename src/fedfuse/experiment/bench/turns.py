@@ -7,11 +7,11 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from fedfuse.experiment.bench.cores import stay_on_one_core
 from fedfuse.experiment.bench.workloads.base import Contender, Outcome, SizeName, Workload
@@ -70,11 +70,22 @@ class Kept:
             file.write(json.dumps(vars(turn)) + "\n")
 
 
-def take_turns(plan: Plan, kept: Kept, tell: Callable[[Turn, bool], None]) -> list[Turn]:
-    """All turns of the plan; those that were kept are not repeated, failures are, but not in the same bench.
+class Progress(Protocol):
+    """Whoever wants to know how far a bench is."""
 
-    ``tell`` hears of each as it is there, and whether it was kept.
-    """
+    def begins(self, workload: Workload, number: int, contender: Contender) -> None:
+        """It is this contender's turn."""
+
+    def ends(self, turn: Turn, was_kept: bool) -> None:
+        """It is over, or was over already."""
+
+
+class Unheard(Progress):
+    """Nobody does."""
+
+
+def take_turns(plan: Plan, kept: Kept, progress: Progress) -> list[Turn]:
+    """All turns of the plan; those that were kept are not repeated, failures are, but not in the same bench."""
     turns, given_up = [], set()
     for workload, number, contender in plan.places():
         if (workload.code, contender.name) in given_up:
@@ -82,12 +93,13 @@ def take_turns(plan: Plan, kept: Kept, tell: Callable[[Turn, bool], None]) -> li
         turn = kept.turns.get((workload.code, contender.name, number))
         was_kept = turn is not None and not turn.failure
         if turn is None or not was_kept:
+            progress.begins(workload, number, contender)
             turn = _played(plan, workload, number, contender)
             if turn.failure:
                 given_up.add((workload.code, contender.name))
             else:
                 kept.add(turn)
-        tell(turn, was_kept)
+        progress.ends(turn, was_kept)
         turns.append(turn)
     return turns
 

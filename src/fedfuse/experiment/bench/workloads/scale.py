@@ -62,10 +62,10 @@ def _sizes(method: str, clients: int) -> tuple[SizeName, ...]:
 def _rows(method: str) -> tuple[Row, ...]:
     few, many = called(method, FEW), called(method, MANY)
     return (
-        Row(f"a round of {many}, against {FEW}", many, "cpu", few),
-        Row(f"processor time to the end of round 1, {many}", many, "first", unit="s"),
-        Row(f"processor time after the last round, {many}", many, "end", unit="s"),
-        Row(f"memory beside the examples, {many}", many, "beside", unit="MB"),
+        Row(f"{method}, {MANY:,} against {FEW}", many, "cpu", few),
+        Row(f"{method}, {MANY:,}: to the end of round 1", many, "first", unit="s"),
+        Row(f"{method}, {MANY:,}: after the last round", many, "end", unit="s"),
+        Row(f"{method}, {MANY:,}: memory beside the examples", many, "beside", unit="MB"),
     )
 
 
