@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchmarks.peers import no_torchvision  # noqa: F401, I001 (before fedlab)
 import torch
 from fedlab.contrib.algorithm.basic_client import SGDSerialClientTrainer
 from fedlab.contrib.algorithm.basic_server import SyncServerHandler
@@ -30,7 +29,7 @@ class Batches:
             yield inputs[where], labels[where]
 
 
-class Pipeline(StandalonePipeline):
+class Pipeline(StandalonePipeline):  # type: ignore[misc]
     """Evaluates after every round and notes when it is over."""
 
     def __init__(self, task: Task, handler: SyncServerHandler, trainer: SGDSerialClientTrainer) -> None:

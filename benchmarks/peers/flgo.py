@@ -1,7 +1,7 @@
 """FLGo: its FedAvg on a benchmark that its own generator makes of our examples, clients one after another.
 
-FLGo reads a benchmark from files and imports them, so that a folder of the bench gets some; what it logs in every round is
-replaced by the evaluation of the global model.
+FLGo reads a benchmark from files and imports them, so that a folder of the bench gets some; what it logs in every round
+is replaced by the evaluation of the global model.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from benchmarks.peers import no_torchvision  # noqa: F401, I001 (before flgo)
 import flgo
 import flgo.algorithm.fedavg
 from flgo.benchmark.partition import IIDPartitioner
@@ -36,7 +35,7 @@ ends: list[Moment] = []
 FromDatasetPipe.TaskDataset.__getitems__ = lambda subset, where: [subset[one] for one in where]
 
 
-class Logger(BasicLogger):
+class Logger(BasicLogger):  # type: ignore[misc]
     """Evaluates the global model and notes when a round is over."""
 
     def initialize(self) -> None:

@@ -51,7 +51,7 @@ def train(message: Message, context: Context) -> Message:
 
 
 @server_app.main()  # type: ignore[untyped-decorator]
-def serve(grid: Grid, context: Context) -> None:
+def serve(grid: Grid, _context: Context) -> None:
     work = task().work
     strategy = FedAvg(
         fraction_train=work.sampled / work.clients, fraction_evaluate=0.0, min_available_nodes=work.clients

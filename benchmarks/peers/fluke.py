@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.peers import no_torchvision  # noqa: F401, I001 (before fluke)
 from fluke import DDict, FlukeENV
 from fluke.algorithms.fedavg import FedAVG
 from fluke.data import FastDataLoader
@@ -29,7 +28,7 @@ class Splitter:
         return (clients, [None] * n_clients), _loader(self.task.test, self.task.work.test, shuffle=False)
 
 
-class Clock(FederationObserver):
+class Clock(FederationObserver):  # type: ignore[misc]
     """Notes when rounds are over."""
 
     def __init__(self) -> None:

@@ -45,7 +45,7 @@ class Network(nn.Module):
         return {"accuracy": Weighted(right, len(labels))}
 
 
-class Clock(TrainingProcessCallback):
+class Clock(TrainingProcessCallback):  # type: ignore[misc]
     """Notes when rounds are over; it comes after the evaluation."""
 
     def __init__(self) -> None:

@@ -51,8 +51,8 @@ def show(benchmark: Benchmark) -> None:
             console.print(remark, highlight=False, markup=False)
         console.print()
     console.print(
-        "A ratio is the time of a round divided by that of the plain loop in the same turn: below 1 is faster. Processor "
-        "time on one core, wall time where it says all cores; the median of the turns [smallest..largest].",
+        "A ratio is the time of a round divided by that of the plain loop in the same turn: below 1 is faster. "
+        "Processor time on one core, wall time where it says all cores; the median of the turns [smallest..largest].",
         highlight=False,
         markup=False,
     )

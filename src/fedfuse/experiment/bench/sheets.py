@@ -32,8 +32,8 @@ def _about(benchmark: Benchmark) -> str:
     facts = benchmark.facts
     commit = (facts["commit"] or "of a release")[:7]
     return (
-        f"Measured on {facts['date']} with fedfuse {facts['fedfuse']} (commit {commit}), torch {facts['torch']}, Python "
-        f"{facts['python']}, on {facts['machine']}; {facts['turns_each']} turns, size {facts['size']}."
+        f"Measured on {facts['date']} with fedfuse {facts['fedfuse']} (commit {commit}), torch {facts['torch']}, "
+        f"Python {facts['python']}, on {facts['machine']}; {facts['turns_each']} turns, size {facts['size']}."
     )
 
 

@@ -63,6 +63,12 @@ class Kept:
         turns = [Turn(**entry) for line in lines if (entry := _parsed(line)) is not None]
         self.turns = {turn.key: turn for turn in turns}
 
+    @staticmethod
+    def anew(path: Path) -> Kept:
+        """Without what the file holds."""
+        path.unlink(missing_ok=True)
+        return Kept(path)
+
     def add(self, turn: Turn) -> None:
         self.turns[turn.key] = turn
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -80,8 +86,14 @@ class Progress(Protocol):
         """It is over, or was over already."""
 
 
-class Unheard(Progress):
+class Unheard:
     """Nobody does."""
+
+    def begins(self, workload: Workload, number: int, contender: Contender) -> None:
+        pass
+
+    def ends(self, turn: Turn, was_kept: bool) -> None:
+        pass
 
 
 def take_turns(plan: Plan, kept: Kept, progress: Progress) -> list[Turn]:

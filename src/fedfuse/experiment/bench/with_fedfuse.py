@@ -37,6 +37,8 @@ class Watched:
     over: Moment = field(default_factory=Moment.now)
     memory_before: int = 0
     memory_peak: int = 0
+    joined: int = 0
+    """Worker processes that fedfuse started by itself."""
     chosen: str = ""
 
     def __call__(self, event: Event) -> None:
@@ -45,6 +47,8 @@ class Watched:
             _refuse_helpers_on_one_core()
         elif event["event"] == "tick" and event["what"] == "clients" and event["done"] and self.first_client is None:
             self.first_client = Moment.now()
+        elif event["event"] == "workers_joined":
+            self.joined = event["workers"]
         elif event["event"] == "tick" and event["what"] == "distil":
             self.ticks[event["done"]] = Moment.now()
 
@@ -56,7 +60,7 @@ def watch(experiment: Mapping[str, Any], assignments: Sequence[str] = ()) -> Wat
         watched = Watched(memory_before=forget_peak())
         loaded.run(Path(folder) / "run", listeners=(watched,))
         watched.over, watched.memory_peak = Moment.now(), peak_bytes()
-        watched.chosen = _chosen(RunFolder(Path(folder) / "run"))
+        watched.chosen = _chosen(RunFolder(Path(folder) / "run"), watched.joined)
     return watched
 
 
@@ -76,12 +80,12 @@ def experiment(work: Work, examples: Path, **sections: Any) -> dict[str, Any]:
     }
 
 
-def _chosen(folder: RunFolder) -> str:
-    """What the run's config says of layout, threads, stacks and workers."""
+def _chosen(folder: RunFolder, joined: int) -> str:
+    """What the run's config says of layout, threads and workers, and how many of these joined."""
     config = yaml.safe_load(folder.config.read_text(encoding="utf-8"))
     keys = {**config["compute"], **config["engine"]}
     told = {key: value for key, value in keys.items() if key not in ("kind", "timeout", "device") and value is not None}
-    return ", ".join(f"{key} {_word(value)}" for key, value in told.items())
+    return ", ".join([*(f"{key} {_word(value)}" for key, value in told.items()), f"{joined} joined"])
 
 
 def _word(value: object) -> str:

@@ -28,6 +28,8 @@ class Work:
     rate: float
     rounds: int
     """The first one warms up and is not counted."""
+    joining: int = 0
+    """Rounds before these on several cores, while workers join; they are not counted."""
     epochs: int = 1
     momentum: float = 0.0
     test: int = 500

@@ -60,18 +60,19 @@ def by_hand(setup: Setup, tricks: Tricks = PLAIN, augment: bool = False) -> Outc
     return Outcome({**per_step, **_for(per_step, "fixed", fusion.fixed), **_for(per_step, "further", FURTHER)})
 
 
-def by_fedfuse(setup: Setup, augment: bool = False) -> Outcome:
+def by_fedfuse(setup: Setup, augment: bool = False, joining: bool = False) -> Outcome:
+    """``joining``: in a second round, when workers have joined."""
     from fedfuse.experiment.bench.with_fedfuse import experiment, watch
 
     fusion = FUSIONS[setup.size]
     work, steps = fusion.work, fusion.augmented if augment else fusion.fixed
     method = _method(work, steps, "augmented" if augment else "fixed")
-    sections = experiment(work, examples_of(work, setup), method=method)
+    sections = experiment(replace(work, rounds=1 + joining), examples_of(work, setup), method=method)
     if augment:
         sections["data"]["augment"] = ["crop", "flip"]
     watched = watch(sections, setup.assignments)
     assert watched.first_client is not None, "a round has clients"
-    whole = watched.rounds[0] - watched.first_client
+    whole = watched.rounds[-1] - (watched.rounds[0] if joining else watched.first_client)
     if augment:
         return Outcome({"cpu": whole.cpu / steps, "wall": whole.wall / steps}, watched.chosen)
     last = watched.ticks[steps] - watched.ticks[steps - steps // 4]
@@ -108,8 +109,13 @@ FUSION = Workload(
         Contender("loop with the same tricks", partial(by_hand, tricks=SAME_TRICKS), sizes=("full",)),
         Contender("fedfuse", by_fedfuse),
         Contender("fedfuse, augmented", partial(by_fedfuse, augment=True)),
-        Contender("fedfuse, all cores", by_fedfuse, all_cores=True, sizes=("full",)),
-        Contender("fedfuse, all cores, augmented", partial(by_fedfuse, augment=True), all_cores=True, sizes=("full",)),
+        Contender("fedfuse, all cores", partial(by_fedfuse, joining=True), all_cores=True, sizes=("full",)),
+        Contender(
+            "fedfuse, all cores, augmented",
+            partial(by_fedfuse, augment=True, joining=True),
+            all_cores=True,
+            sizes=("full",),
+        ),
     ),
     rows=(
         Row("loop with the same tricks", "loop with the same tricks", "cpu", PLAIN_LOOP),

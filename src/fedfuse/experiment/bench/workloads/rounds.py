@@ -14,27 +14,41 @@ from fedfuse.experiment.bench.workloads.examples import examples_of
 
 Works = Mapping[SizeName, Work]
 
-_W1 = Work("convnet", (3, 32, 32), clients=10, examples=500, sampled=10, batch=50, rate=0.01, momentum=0.9, rounds=3)
-_W2 = Work(
-    "resnet8", (3, 32, 32), clients=20, examples=500, sampled=8, batch=50, rate=0.1, epochs=2, augment=True, rounds=2
+_W1 = Work(
+    "convnet", (3, 32, 32), clients=10, examples=500, sampled=10, batch=50, rate=0.01, momentum=0.9, rounds=3, joining=2
 )
-_W3 = Work("small_convnet", (1, 28, 28), clients=1000, examples=50, sampled=50, batch=10, rate=0.05, rounds=7)
+_W2 = Work(
+    "resnet8",
+    (3, 32, 32),
+    clients=20,
+    examples=500,
+    sampled=8,
+    batch=50,
+    rate=0.1,
+    epochs=2,
+    augment=True,
+    rounds=2,
+    joining=1,
+)
+_W3 = Work(
+    "small_convnet", (1, 28, 28), clients=1000, examples=50, sampled=50, batch=10, rate=0.05, rounds=7, joining=12
+)
 
 
 def _tiny(work: Work) -> Work:
     """For tests."""
-    return replace(work, clients=2, examples=10, sampled=2, test=10, rounds=2)
+    return replace(work, clients=2, examples=10, sampled=2, test=10, rounds=2, joining=0)
 
 
 W1: Works = {
     "full": _W1,
-    "small": replace(_W1, clients=2, sampled=2, rounds=4),
+    "small": replace(_W1, clients=4, sampled=4, rounds=3),
     "quick": replace(_W1, clients=2, examples=200, sampled=2, rounds=4),
     "tiny": _tiny(_W1),
 }
 W2: Works = {
     "full": _W2,
-    "small": replace(_W2, clients=2, examples=200, sampled=2, rounds=3),
+    "small": replace(_W2, clients=4, examples=200, sampled=4, rounds=2, joining=2),
     "quick": replace(_W2, clients=2, examples=100, sampled=2, rounds=3),
     "tiny": _tiny(_W2),
 }
@@ -57,13 +71,14 @@ def with_all_threads(works: Works, setup: Setup) -> Outcome:
     return by_hand(works, setup, Tricks(threads=available_cores()))
 
 
-def by_fedfuse(works: Works, setup: Setup, off: bool = False) -> Outcome:
+def by_fedfuse(works: Works, setup: Setup, off: bool = False, joining: bool = False) -> Outcome:
     from fedfuse.experiment.bench.with_fedfuse import EVERYTHING_OFF, experiment, watch
 
     work = works[setup.size]
     keys = (*(EVERYTHING_OFF if off else ()), *setup.assignments)
-    watched = watch(experiment(work, examples_of(work, setup)), keys)
-    return Outcome(median_round(watched.rounds), watched.chosen)
+    more = work.joining if joining else 0
+    watched = watch(experiment(replace(work, rounds=work.rounds + more), examples_of(work, setup)), keys)
+    return Outcome(median_round(watched.rounds[more:]), watched.chosen)
 
 
 def against_the_loop(contenders: Sequence[Contender]) -> tuple[Row, ...]:
@@ -83,7 +98,9 @@ def _workload(code: str, title: str, meaning: str, works: Works, sizes: tuple[Si
         Contender("fedfuse", partial(by_fedfuse, works), sizes=sizes),
         Contender("fedfuse, everything off", partial(by_fedfuse, works, off=True), sizes=("full",)),
         Contender("loop, all cores", partial(with_all_threads, works), True, sizes=("full",)),
-        Contender("fedfuse, all cores", partial(by_fedfuse, works), True, sizes=("full", "small", "tiny")),
+        Contender(
+            "fedfuse, all cores", partial(by_fedfuse, works, joining=True), True, sizes=("full", "small", "tiny")
+        ),
     )
     return Workload(code, title, meaning, contenders, against_the_loop(contenders))
 
