@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from fedfuse.core.files import write_text
 from fedfuse.experiment.bench.cores import stay_on_one_core
 from fedfuse.experiment.bench.workloads.base import Contender, Outcome, SizeName, Workload
 
@@ -71,9 +72,7 @@ class Kept:
 
     def add(self, turn: Turn) -> None:
         self.turns[turn.key] = turn
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(vars(turn)) + "\n")
+        write_text(self.path, "".join(json.dumps(vars(one)) + "\n" for one in self.turns.values()))
 
 
 class Progress(Protocol):
