@@ -6,7 +6,7 @@ RUN := $(VENV)/bin/python -m
 PIP := $(RUN) pip --quiet --disable-pip-version-check
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
-.PHONY: demo test test-long test-engines coverage check format docs index bench check-methods same-bits clean
+.PHONY: demo test test-long test-engines coverage check format docs index bench bench-quick check-methods same-bits clean
 
 demo: $(VENV)/installed
 	$(RUN) fedfuse compare digits --methods fedavg,feddf --seeds 0,1,2 --out runs/demo --overwrite
@@ -47,12 +47,13 @@ docs: $(VENV)/installed
 index: $(VENV)/installed
 	$(RUN) fedfuse.experiment.write_index
 
-# Per-round overhead against a hand-written loop, the gain of two workers and that of kept memory, as ratios measured in
-# one run each.
+# Workloads W1 to W8 against hand-written loops and against peers, which get environments of their own in .bench; writes
+# docs/performance.md. An interrupted bench goes on. bench-quick: a first look, smaller and without peers.
 bench: $(VENV)/installed
-	$(VENV)/bin/python benchmarks/round_overhead.py
-	$(VENV)/bin/python benchmarks/workers.py
-	$(VENV)/bin/python benchmarks/allocator.py
+	$(RUN) benchmarks --page docs/performance.md
+
+bench-quick: $(VENV)/installed
+	$(RUN) benchmarks --quick --no-peers --turns 1
 
 # Every method of the registry on digits, against the floor it must reach (benchmarks/method_floors.yaml).
 check-methods: $(VENV)/installed
@@ -65,7 +66,7 @@ same-bits: $(VENV)/installed
 	$(RUN) benchmarks.same_bits $(BASE) $(CASES)
 
 clean:
-	rm -rf $(VENV) $(ENGINES) .same-bits build dist papers/build src/*.egg-info papers/src/*.egg-info .coverage* coverage.json
+	rm -rf $(VENV) $(ENGINES) .same-bits .bench build dist papers/build src/*.egg-info papers/src/*.egg-info .coverage* coverage.json
 
 # A stamp counts only while the environment behind it works; one that was moved, half installed or half deleted is
 # built anew, because pip believes its own records. The package itself is only looked for, not imported: a slip in its code

@@ -63,6 +63,7 @@ __all__ = [
     "Weights",
     "__version__",
     "as_parameters",
+    "bench",
     "check_data",
     "compare",
     "expected_seconds",
@@ -136,6 +137,7 @@ _PLACES = {
     "WeightedMerge": "fedfuse.parts.merge.base",
     "Weights": "fedfuse.core.weights",
     "as_parameters": "fedfuse.core.weights",
+    "bench": "fedfuse.experiment.bench.measure",
     "check_data": "fedfuse.experiment.data_check",
     "compare": "fedfuse.experiment.api",
     "expected_seconds": "fedfuse.experiment.cost",
@@ -161,6 +163,7 @@ if TYPE_CHECKING:
     from fedfuse.data import Partition
     from fedfuse.engines import EngineSettings
     from fedfuse.experiment.api import compare, run, run_all
+    from fedfuse.experiment.bench.measure import bench
     from fedfuse.experiment.comparison import Comparison, Spread
     from fedfuse.experiment.cost import expected_seconds
     from fedfuse.experiment.data_check import check_data

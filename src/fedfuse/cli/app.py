@@ -12,6 +12,7 @@ from rich.console import Console
 
 import fedfuse
 from fedfuse.cli import flower, generator
+from fedfuse.cli.bench import bench
 from fedfuse.cli.console import console, print_facts, print_sheet, say
 from fedfuse.cli.entry_points import OpenGroup
 from fedfuse.cli.export import export
@@ -173,6 +174,7 @@ def models() -> None:
 
 
 app.command()(export)
+app.command()(bench)
 
 
 @app.command()

@@ -1,8 +1,8 @@
 """Keep the memory of one training step for the next.
 
 By default glibc hands large freed blocks back to the system at once. A network's activations are such blocks, so every
-step asks the system for the same pages again and waits until they are zeroed: a quarter of the time of a ConvNet's step
-(benchmarks/allocator.py). The results are the same; a process only keeps what it needed at its peak.
+step asks the system for the same pages again and waits until they are zeroed. The results are the
+same; a process only keeps what it needed at its peak.
 """
 
 from __future__ import annotations
