@@ -63,6 +63,6 @@ def share(target: Target, logits: Tensor, weigh: Weigh | None = None) -> Tensor:
 @contextmanager
 def asked(bank: ModelBank, teacher: Teacher) -> Iterator[Callable[[Tensor], Tensor]]:
     """The teacher's network, to be asked and not to be trained."""
-    model = bank.lend(teacher.prototype, teacher.weights, role=TEACHER)
+    model = bank.lend_to_ask(teacher.prototype, teacher.weights, role=TEACHER)
     with torch.no_grad(), evaluation_mode(model):
         yield model
