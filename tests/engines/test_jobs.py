@@ -74,7 +74,7 @@ def test_same_bits_with_fresh_inputs(kind, data):
 
 
 def test_what_is_done_elsewhere():
-    """Every teacher by itself, and all students together; nothing for a method without fusion."""
+    """Every teacher by itself, and every student; nothing for a method without fusion."""
     heard = Recorder()
     fusing, plain = federation("feddf"), federation("fedavg")
     engine = FarEngine(fusing.engine.clients)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from fedfuse.core.errors import DataError, FedfuseError
+from fedfuse.engines import LocalEngine
+from fedfuse.engines.jobs import ServerJob
 from fedfuse.engines.worker import _portable
-from fedfuse.engines.workers import WorkersEngine
+from fedfuse.engines.workers import AHEAD, WorkersEngine
+from fedfuse.experiment.assembly import build
 from fedfuse.federation.events import EventLog
 from fedfuse.methods import METHODS
 from tests.engines.players import Everyone, TrappedEngine, federations, first_clients, result
-from tests.helpers import Recorder, played
+from tests.helpers import Recorder, played, tiny_config, tiny_method
 
 METHOD = "scaffold"
 """The method for faults: it sends tensors beside weights, and its clients have a state."""
@@ -66,6 +70,76 @@ def test_workers_look_at_the_same_examples_and_not_at_copies(here, engine):
         assert result(one, engine=engine) == result(one) != before
     finally:
         inputs.div_(2)
+
+
+class Helped(LocalEngine):
+    """Clients are here; the server's work is done by workers."""
+
+    def __init__(self, clients, workers):
+        super().__init__(clients)
+        self.workers = workers
+
+    def pool(self, number):
+        return self.workers.pool(number)
+
+
+class TestAnswersThatAreComing:
+    """The student learns from the first chunk of answers while workers are at the next ones."""
+
+    @pytest.fixture(autouse=True)
+    def small_chunks(self, monkeypatch):
+        monkeypatch.setattr("fedfuse.parts.fuse.answers.CHUNK", 8)
+
+    def federation(self, views="fixed", **distiller):
+        method = tiny_method("feddf")
+        settings = {**method["fuse"]["distiller"], "batch_size": 4, "steps": 12, **distiller}
+        method["fuse"] = {**method["fuse"], "views": views, "distiller": settings}
+        data = {"name": "digits", "train_limit": 60, "test_limit": 20, "validation": 0.1, "public": 0.5}
+        models = {"one": {"arch": "mlp", "hidden": [8]}, "other": {"arch": "mlp", "hidden": [12]}}
+        config = tiny_config(method, data={**data, "augment": ["crop"]}, models=models)
+        return build(config, EventLog()).federation
+
+    @pytest.mark.parametrize("views", ["fixed", "student", "augmented"])
+    @pytest.mark.parametrize("students", ["fuse", "keep"], ids=["several students", "one student"])
+    def test_same_bits(self, engine, views, students):
+        here = self.federation(views)
+        if students == "keep":
+            here = replace(here, settings=here.settings.model_copy(update={"shares": {"other": 0}}))
+            fuse = here.recipe.fuse.model_copy(update={"absent": "keep"})
+            here = replace(here, recipe=here.recipe.model_copy(update={"fuse": fuse}))
+        assert result(here, engine=Helped(here.engine.clients, engine)) == result(here)
+
+    @pytest.mark.parametrize("views", ["fixed", "augmented"])
+    def test_a_student_that_stops_early_leaves_nothing_behind(self, engine, views):
+        here = self.federation(views, steps=400, patience=2, evaluate_every=2)
+        there = Helped(here.engine.clients, engine)
+        before = [worker.pid for worker in engine.workers]
+        assert result(here, engine=there) == result(here)
+        assert [worker.pid for worker in engine.workers] == before, "no worker had to be ended for it"
+        workers = [engine._idle.get(timeout=20) for _ in engine.workers]
+        for worker in workers:
+            engine._idle.put(worker)
+        assert engine._threads._work_queue.empty()
+
+    def test_a_worker_killed_while_the_student_learns(self, engine, heard):
+        here = self.federation("augmented")
+        everyone(engine).lay("teacher", "SIGKILL")
+        there = TrappedEngine(Helped(here.engine.clients, engine), everyone(engine).traps)
+        assert result(here, engine=there) == result(here)
+        assert len(heard.of("work_retried")) == 1
+
+    def test_no_more_is_done_ahead_than_workers_have_room_for(self, engine):
+        jobs = [ServerJob(1, f"job {n}", partial(_told, n)) for n in range(100)]
+        results = engine._results(jobs)
+        next(results)
+        under_way = engine._threads._work_queue.qsize() + len(engine.workers)
+        results.close()
+        assert under_way <= AHEAD * len(engine.workers)
+        assert sorted(n for _, n in engine._results(jobs[:5])) == list(range(5))
+
+
+def _told(number, _progress):
+    return number
 
 
 class TestFaults:

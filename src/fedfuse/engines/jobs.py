@@ -11,7 +11,7 @@ from fedfuse.core.errors import FedfuseError
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.federation.client import Clients
 from fedfuse.federation.events import EventLog
-from fedfuse.runtime.pool import Item, Pool, Progress, Result
+from fedfuse.runtime.pool import Item, Pool, Progress, Result, in_order
 
 ATTEMPTS = 3
 """How often a job is tried before the run stops."""
@@ -93,6 +93,15 @@ class WorkerPool(Pool):
         if self.alone is None:
             return work(progress)
         return self.alone(ServerJob(self.number, what, work), progress)  # type: ignore[no-any-return]
+
+    def each(self, what: str, works: Sequence[Callable[[Progress], Result]], progress: Progress) -> list[Result]:
+        if self.alone is not None or len(works) == 1:
+            return super().each(what, works, progress)
+        results = []
+        for result in in_order(self.many([ServerJob(self.number, what, work) for work in works])):
+            results.append(result)
+            progress(what, len(results), len(works))
+        return results
 
 
 def _to(item: Item, work: Callable[[Item], Result], _progress: Progress) -> Result:

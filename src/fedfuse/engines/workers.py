@@ -7,6 +7,7 @@ a job is packed when somebody is free for it and not earlier.
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from queue import SimpleQueue
@@ -26,6 +27,10 @@ from fedfuse.runtime.pool import Pool, silence
 Done = tuple[Any, list[str]]
 """What came of a job, and how the workers ended that were lost on the way to it."""
 Places = dict[Future[Done], int]
+
+AHEAD = 8
+"""Jobs per worker that are begun, or done, before somebody asks for their results: work for the time in between, and a
+bound on what is held."""
 
 
 class WorkersEngine(Engine):
@@ -61,6 +66,7 @@ class WorkersEngine(Engine):
                 worker.kill()
         if self._threads is not None:
             self._threads.shutdown(cancel_futures=True)
+            self._threads = None
         for worker in self.workers:
             worker.end()
 
@@ -79,29 +85,31 @@ class WorkersEngine(Engine):
         return True
 
     def results(self, jobs: Sequence[Job], helped_by: Clients | None = None) -> Iterator[tuple[int, Any]]:
-        """Each job's result with its place, as they come; clients that help are played by this process itself."""
+        """Each job's result with its place, as they come; clients that help are played by this process itself.
+
+        Workers begin some jobs before their results are asked for. This process helps only while it is asked for one.
+        """
         shared = self._under_way = SharedTensors(jobs, self._lasting)
-        threads = self._threads = ThreadPoolExecutor(len(self.workers))
+        threads = self._threads = self._threads or ThreadPoolExecutor(len(self.workers))
+        waiting, places = deque(range(len(jobs))), Places()
         try:
-            places = {threads.submit(self._do, shared, job): place for place, job in enumerate(jobs)}
-            if helped_by is not None:
-                yield from self._help(helped_by, jobs, places)
-            for done in as_completed(places):
-                yield self._came(done, jobs, places)
-            threads.shutdown()
+            while waiting or places:
+                while waiting and len(places) < AHEAD * len(self.workers):
+                    place = waiting.popleft()
+                    places[threads.submit(self._do, shared, jobs[place])] = place
+                mine = None if helped_by is None else _not_begun(places)
+                if helped_by is None or mine is None:
+                    yield self._came(next(as_completed(places)), jobs, places)
+                else:
+                    yield mine, jobs[mine](helped_by, silence)
+        except GeneratorExit:
+            for unwanted in places:
+                unwanted.cancel()  # those under way end by themselves, and their workers are free again
+            raise
         except BaseException:
             if self._under_way is shared:
                 self.close()
             raise
-
-    def _help(self, clients: Clients, jobs: Sequence[Job], places: Places) -> Iterator[tuple[int, Any]]:
-        """Do in this process, from the last one on, what no worker has begun; what came meanwhile goes first."""
-        for future in reversed(list(places)):
-            if future.cancel():
-                place = places.pop(future)
-                yield place, jobs[place](clients, silence)
-                for done in [future for future in places if future.done()]:
-                    yield self._came(done, jobs, places)
 
     def _came(self, done: Future[Done], jobs: Sequence[Job], places: Places) -> tuple[int, Any]:
         """A worker's result with its place, and nothing that holds on to it."""
@@ -127,3 +135,11 @@ class WorkersEngine(Engine):
             finally:
                 self._idle.put(worker)
         raise exhausted(job, len(losses), losses[-1])
+
+
+def _not_begun(places: Places) -> int | None:
+    """The place of a job that is taken from the workers before one of them begins it; None if a result is there."""
+    if any(future.done() for future in places):
+        return None
+    first = next((future for future in places if future.cancel()), None)
+    return None if first is None else places.pop(first)

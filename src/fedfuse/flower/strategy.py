@@ -29,7 +29,7 @@ from fedfuse.parts.fuse.batches import batches_from
 from fedfuse.parts.fuse.distiller import DistillContext
 from fedfuse.runtime.compute import Compute
 from fedfuse.runtime.pool import silence
-from fedfuse.runtime.source import PREDICTION_BATCH, Source
+from fedfuse.runtime.source import Source
 
 logger = logging.getLogger("flwr")
 
@@ -86,7 +86,7 @@ class FedDF(FedAvg):  # type: ignore[misc]  # Flower's types are not read
         for arrays in teachers:
             network.load_state_dict(arrays.to_torch_state_dict())
             with torch.no_grad(), evaluation_mode(network):
-                parts = self.source.all_indices().split(PREDICTION_BATCH)
+                parts = self.source.batches(self.source.all_indices())
                 logits = torch.cat([network(self.source.inputs(where)) for where in parts])
             total = logits if total is None else total + logits
         assert total is not None, "an average has at least one teacher"

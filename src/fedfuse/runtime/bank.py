@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import cast
 
 import torch
+from torch import Tensor, nn
 
 from fedfuse.core.randomness import Key
 from fedfuse.core.text import TextShape
@@ -17,6 +18,7 @@ from fedfuse.core.weights import Layout, Weights
 from fedfuse.models import Architecture, Classifier, create
 from fedfuse.models.widths import fitted
 from fedfuse.runtime.compute import Compute
+from fedfuse.runtime.folding import Folded, folded
 
 STUDENT, TEACHER = "student", "teacher"
 """Roles: residents of one prototype that are in use at the same time, such as a student and the teacher it asks."""
@@ -40,6 +42,7 @@ class ModelBank:
         self._residents: dict[tuple[str, str], Classifier] = {}
         self._resized: dict[tuple[str, str], tuple[Layout, Classifier]] = {}
         self._layouts: dict[str, Layout] = {}
+        self._folded: dict[tuple[str, str], tuple[Classifier, Folded | None]] = {}
 
     def __reduce__(self) -> tuple[type[ModelBank], tuple[object, ...]]:
         """Another process gets a bank of the same prototypes, with residents of its own."""
@@ -76,6 +79,22 @@ class ModelBank:
             model = self._resident_of(prototype, role, weights.layout)
         weights.load_into(model)
         return model
+
+    def lend_to_ask(self, prototype: str, weights: Weights, role: str) -> nn.Module:
+        """A network that says what ``weights`` say by their running statistics, and is not to be trained.
+
+        With ``compute.fold`` it is a folded copy of the resident one, of which there is one per prototype and role.
+        """
+        model = self.lend(prototype, weights, role)
+        if not self.compute.fold or self.compute.bf16 or self.reads_texts:
+            return model
+        kept = self._folded.get((prototype, role))
+        if kept is None or kept[0] is not model:
+            kept = self._folded[prototype, role] = (model, folded(model, self._example()))
+        return model if kept[1] is None else kept[1].refreshed()
+
+    def _example(self) -> Tensor:
+        return self.compute.inputs(torch.randn(2, *self.input_shape, generator=RESIDENT.torch()))
 
     def _resident(self, prototype: str, role: str) -> Classifier:
         if (prototype, role) not in self._residents:

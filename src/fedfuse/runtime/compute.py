@@ -31,6 +31,9 @@ class ComputeSettings(Settings):
         False,
         description="store images channels-last, faster for convolutions on a CPU; auto: where a network has some",
     )
+    fold: bool = Field(
+        False, description="ask teachers with BatchNorm folded into the layers before it; faster, other last bits"
+    )
     precision: Literal["float32", "bf16"] = Field(
         "float32",
         description="bf16: networks compute their features in bfloat16 where torch's autocast allows it; weights, last "
@@ -50,14 +53,14 @@ class Compute:
     threads: int
     channels_last: bool
     bf16: bool = False
+    fold: bool = False
 
     @staticmethod
     def of(settings: ComputeSettings) -> Compute:
         """Of settings in which everything is decided."""
         assert settings.channels_last != AUTO, "decided by experiment.choices"
-        return Compute(
-            device_of(settings.device), settings.threads, settings.channels_last, settings.precision == "bf16"
-        )
+        device, bf16 = device_of(settings.device), settings.precision == "bf16"
+        return Compute(device, settings.threads, settings.channels_last, bf16, settings.fold)
 
     @property
     def caution(self) -> str | None:

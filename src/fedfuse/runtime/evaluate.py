@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import torch
 import torch.nn.functional as F
@@ -15,6 +15,7 @@ from fedfuse.core.slices import even_slices, slices
 from fedfuse.data import Examples, Transform
 from fedfuse.models.modes import evaluation_mode
 from fedfuse.runtime.compute import Compute
+from fedfuse.runtime.predict import in_small_batches
 
 Values = Mapping[str, float | None]
 """Metrics by name; None where one has no value."""
@@ -53,7 +54,9 @@ class Evaluator:
     def score(self, model: nn.Module) -> Score:
         """Score a network in eval mode, or with the statistics of each batch."""
         with evaluation_mode(model, self.batch_statistics):
-            return self._score(model, self._mixed_batches if self.batch_statistics else self._batches)
+            if self.batch_statistics:
+                return self._score(model, self._mixed_batches)
+            return self._score(partial(in_small_batches, model), self._batches)
 
     def score_logits(self, predict: Callable[[Tensor], Tensor]) -> Score:
         """Score anything that turns a batch of inputs into logits (or log-probabilities)."""

@@ -42,6 +42,15 @@ class Pool:
         """Do one long piece of work, which tells how far it is."""
         return work(progress)
 
+    def each(
+        self,
+        what: str,
+        works: Sequence[Callable[[Progress], Result]],
+        progress: Progress,
+    ) -> list[Result]:
+        """Do several long pieces of work, side by side if there is somebody for it."""
+        return [self.run(what, work, progress) for work in works]
+
 
 IN_PROCESS = Pool()
 

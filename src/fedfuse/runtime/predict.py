@@ -7,10 +7,15 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from fedfuse.core.slices import slices
+from fedfuse.core.slices import steady_slices
 from fedfuse.models import Classifier
 from fedfuse.models.modes import evaluation_mode
-from fedfuse.runtime.source import PREDICTION_BATCH, Source
+from fedfuse.runtime.source import Source, prediction_batch
+
+
+def in_small_batches(ask: Callable[[Tensor], Tensor], inputs: Tensor) -> Tensor:
+    """What a network says about any number of inputs, asked in batches that suit their device."""
+    return torch.cat([ask(inputs[rows]) for rows in steady_slices(len(inputs), prediction_batch(inputs.device))])
 
 
 def logits_on(source: Source, model: Classifier) -> Tensor:
@@ -25,6 +30,6 @@ def features_on(source: Source, model: Classifier) -> Tensor:
 
 @torch.no_grad()
 def _on(source: Source, model: Classifier, ask: Callable[[Tensor], Tensor]) -> Tensor:
-    where = source.all_indices()
     with evaluation_mode(model):
-        return torch.cat([ask(source.inputs(where[rows])).cpu() for rows in slices(len(source), PREDICTION_BATCH)])
+        batches = map(source.inputs, source.batches(source.all_indices()))
+        return torch.cat([in_small_batches(ask, inputs).cpu() for inputs in batches])

@@ -11,12 +11,20 @@ from torch import Tensor
 
 from fedfuse.core.hashes import order_of
 from fedfuse.core.randomness import Key
+from fedfuse.core.slices import slices, steady_slices
 from fedfuse.data import Transform
 from fedfuse.data.dataset import lengths
 from fedfuse.runtime.compute import Compute
 
-PREDICTION_BATCH = 500
-"""Fixed, so that predictions do not depend on who computes them or in what order they are needed."""
+PREDICTION_BATCH, CACHED_BATCH = 500, 64
+"""Inputs about which a network is asked at a time: fixed, so that predictions do not depend on who computes them.
+
+On a CPU there are fewer, so that the layers of one batch stay in its cache."""
+
+
+def prediction_batch(device: torch.device) -> int:
+    """Inputs at a time on this device."""
+    return CACHED_BATCH if device.type == "cpu" else PREDICTION_BATCH
 
 
 @dataclass(frozen=True)
@@ -49,6 +57,15 @@ class Source:
     def inputs(self, indices: Tensor) -> Tensor:
         """The un-augmented inputs at these positions."""
         return self.compute.inputs(self.transform(self.raw[indices]))
+
+    def batches(self, indices: Tensor) -> list[Tensor]:
+        """These positions in the batches in which they are made ready to be asked about.
+
+        Batches of texts are larger: each is padded to its longest text, so that others could change last bits.
+        """
+        if self.lengths is not None:
+            return [indices[rows] for rows in slices(len(indices), PREDICTION_BATCH)]
+        return [indices[rows] for rows in steady_slices(len(indices), prediction_batch(self.compute.device))]
 
     def augmented(self, indices: Tensor, key: Key) -> Tensor:
         """A fresh augmented view of the inputs at these positions."""

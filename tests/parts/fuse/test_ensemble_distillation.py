@@ -305,4 +305,4 @@ def test_students_have_the_experiments_threads_wherever_they_are_taught():
     seen = set()
     fuse = EnsembleDistillation(distiller=DISTILLER)
     fused(fuse, bank, updates, merged, progress=lambda what, *_: seen.add((what, torch.get_num_threads())))
-    assert seen == {("teachers", 1), ("distil", 3)}
+    assert seen == {("teachers", 3), ("distil", 3)}

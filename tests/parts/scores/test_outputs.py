@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,8 +20,7 @@ from fedfuse.models import Mlp
 from fedfuse.parts.fuse import EnsembleDistillation, EnsembleOnly
 from fedfuse.parts.protocol import Predictions
 from fedfuse.parts.scores import ByConfidence, ByEntropy, ByVariance, Said
-from fedfuse.parts.teachers import AverageTeacher, ClientTeachers, Teacher
-from fedfuse.parts.teachers.ensemble import Question
+from fedfuse.parts.teachers import AverageTeacher, ClientTeachers, Question, Teacher
 from tests.helpers import (
     CLASSES,
     TinyNorm,
@@ -221,7 +221,7 @@ class TestModels:
         """Whoever is asked, in this process or in another, answers with the same bits."""
         bank, updates, _ = models()
         source = make_source(INPUTS)
-        question = Question(bank, source, source.all_indices(), target, KINDS[kind].weigh)
+        question = Question(bank, [partial(source.inputs, source.all_indices())], target, KINDS[kind].weigh)
         there = pickle.loads(pickle.dumps(question))
         for update in updates:
             teacher = Teacher(update.prototype, update.weights)

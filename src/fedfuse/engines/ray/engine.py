@@ -2,8 +2,8 @@
 
 The clients' examples are put into Ray's object store once, so that all processes of a machine read the same memory;
 what a round's tasks have in common is put there once per round. A Ray process keeps both, and its resident networks,
-between tasks. The fusion's teachers are asked side by side with the resources of clients, and the distillation is a
-task of its own if it has resources of its own.
+between tasks. The fusion's teachers are asked side by side with the resources of clients, and so are several students
+taught; a distillation is a task of its own if it has resources of its own.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class RayEngineSettings(Resources, EngineSettings):
     )
     workers: int | None = Field(None, ge=1, description="clients at the same time; null: as many as fit")
     fusion: Resources | None = Field(
-        None, description="what the distillation gets as a Ray task; null: it stays in the run's own process"
+        None, description="what a distillation gets as a Ray task; null: a student stays in the run's own process"
     )
 
     def open(self, clients: Clients, log: EventLog) -> Engine:

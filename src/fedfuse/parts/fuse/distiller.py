@@ -189,31 +189,41 @@ def teach(
     view: ServerView, distiller: Distiller, begin: Mapping[str, Weights], batches: Sequence[DistillBatch]
 ) -> Fused:
     """One student per prototype, all from the same batches, by whoever does the server's heavy work."""
-    job = DistillJob(view.bank, distiller, begin, batches, view.public, view.validation, view.key)
-    return view.pool.run("the distillation", job, view.progress)
+    jobs = [
+        DistillJob(view.bank, distiller, prototype, start, batches, view.public, view.validation, view.key)
+        for prototype, start in begin.items()
+    ]
+    taught = dict(zip(begin, view.pool.each("the distillation", jobs, view.progress), strict=True))
+    return Fused({p: student.weights for p, student in taught.items()}, {p: s.report for p, s in taught.items()})
+
+
+@dataclass(frozen=True)
+class Student:
+    """What came of a distillation."""
+
+    weights: Weights
+    report: Mapping[str, float]
 
 
 @dataclass(frozen=True)
 class DistillJob:
-    """All that the distillation of a round is made of, so that it can take place in another process."""
+    """All that the distillation of one student is made of, so that it can take place in another process."""
 
     bank: ModelBank
     distiller: Distiller
-    begin: Mapping[str, Weights]
+    prototype: str
+    start: Weights
     batches: Sequence[DistillBatch]
     source: Source
     validation: Evaluator | None
     key: Key
 
-    def __call__(self, progress: Progress) -> Fused:
-        weights, report = {}, {}
+    def __call__(self, progress: Progress) -> Student:
         with self.bank.compute.at_work():
-            for prototype, start in self.begin.items():
-                student = self.bank.lend(prototype, start)
-                context = DistillContext(self.source, self.validation, self.key.child(prototype), progress)
-                report[prototype] = self.distiller.distil(student, self.batches, context).report()
-                weights[prototype] = Weights.of(student, start.layout)
-        return Fused(weights, report)
+            student = self.bank.lend(self.prototype, self.start)
+            context = DistillContext(self.source, self.validation, self.key.child(self.prototype), progress)
+            report = self.distiller.distil(student, self.batches, context).report()
+            return Student(Weights.of(student, self.start.layout), report)
 
 
 class _Best:

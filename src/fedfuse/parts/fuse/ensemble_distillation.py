@@ -11,25 +11,25 @@ teachers, mean probabilities, sharpening and SWA it is the fusion of FedBE (Chen
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import ClassVar, Literal
 
-import torch
 from pydantic import Field
 from torch import Tensor
 
 from fedfuse.core.messages import Update
-from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.parts.base import CheckContext
 from fedfuse.parts.context import ServerView
+from fedfuse.parts.fuse.answers import AnswerTable, StepAnswers, fits, in_order_of_need, new
 from fedfuse.parts.fuse.base import Fused
-from fedfuse.parts.fuse.batches import DistillBatch, batches_from
+from fedfuse.parts.fuse.batches import DistillBatch, FreshStep, Step, Views, batches_from
 from fedfuse.parts.fuse.distiller import Distilled, Distiller, teach
 from fedfuse.parts.fuse.ensemble import EnsembleFuse
 from fedfuse.parts.fuse.students import StudentFuse
-from fedfuse.parts.teachers import Ensemble
+from fedfuse.parts.teachers import Asked, Ensemble
+from fedfuse.runtime.pool import IN_PROCESS, Pool, Progress
 from fedfuse.runtime.source import Source
 
 
@@ -39,7 +39,7 @@ class EnsembleDistillation(EnsembleFuse, StudentFuse):
     kind: Literal["ensemble_distillation"] = "ensemble_distillation"
     takes_fresh_inputs: ClassVar[bool] = True
     sharpening: float = Field(1.0, gt=0, description="power to which the target's probabilities are raised; FedBE: 2")
-    views: Literal["fixed", "student", "augmented"] = Field(
+    views: Views = Field(
         "fixed",
         description="fixed: teachers answer once per input; student: and only the student's input is augmented, as "
         "FedBE; augmented: both see the same fresh augmentation at every step, as FedDF's code",
@@ -65,7 +65,7 @@ class EnsembleDistillation(EnsembleFuse, StudentFuse):
         untaught = Fused(starts, {prototype: Distilled(0, 0).report() for prototype in starts})
         if not students:
             return untaught
-        taught = teach(view, self.distiller, students, self._batches(view, view.public, ensemble))
+        taught = teach(view, self.distiller, students, self._batches(view, view.public, ensemble, len(students)))
         return Fused({**starts, **taught.weights}, {**untaught.report, **taught.report})
 
     def _is_its_own_teacher(self, prototype: str, start: Weights, ensemble: Ensemble) -> bool:
@@ -76,22 +76,28 @@ class EnsembleDistillation(EnsembleFuse, StudentFuse):
         as_taught = self.sharpening == 1 and self.views != "student" and self.distiller.loss in ("kl", "kl_elementwise")
         return as_taught and all(t.prototype == prototype and t.weights.equals(start) for t in ensemble.teachers)
 
-    def _batches(self, view: ServerView, source: Source, ensemble: Ensemble) -> list[DistillBatch]:
+    def _batches(self, view: ServerView, source: Source, ensemble: Ensemble, students: int = 1) -> list[DistillBatch]:
         """One plan of mini-batches for all students, so that teachers answer once for all of them."""
-        plan = self.distiller.plan(source, view.key)
+        plan, ask = self.distiller.plan(source, view.key), partial(self._answers, ensemble)
         if self.views == "augmented" or source.draw is not None:
-            return [partial(self._fresh, source, ensemble, *step) for step in plan]
-        asked = torch.cat([where for where, _ in plan]).unique()
-        answers = self._sharpen(ensemble.predict(source, asked, view.progress, view.pool))
+            kept = students > 1 and fits(plan, self.distiller.batch_size, view.bank.classes)
+            pool = view.pool if kept or students == 1 else IN_PROCESS  # which may be at work on the students
+            fresh = StepAnswers(self._fresh(source, plan), ask, kept, view.progress, pool)
+            return [partial(new, fresh, number) for number in range(len(plan))]
+        chunks = in_order_of_need(source, plan)
+        coming = ask([Asked.about(source, chunk) for chunk in chunks], view.progress, view.pool)
+        answers = AnswerTable(len(source), chunks, coming)
         return batches_from(source, answers, plan, augmented=self.views == "student")
 
-    def _fresh(self, source: Source, ensemble: Ensemble, where: Tensor, key: Key) -> tuple[Tensor, Tensor]:
-        """A step with new views, or new inputs altogether, for which teachers answer now."""
-        batch = source.part(where) if source.draw is None else source.drawn(self.distiller.batch_size, key)
-        every = batch.all_indices()
-        shown = batch.inputs(every) if self.views == "fixed" else batch.augmented(every, key)
-        asked = batch.inputs(every) if self.views == "student" else shown
-        return shown, self._sharpen(ensemble.log_probabilities(asked))
+    def _fresh(self, source: Source, plan: Sequence[Step]) -> list[FreshStep]:
+        """Steps with new views, or new inputs altogether."""
+        sizes = [len(where) if source.draw is None else self.distiller.batch_size for where, _ in plan]
+        return [FreshStep(source, *step, self.views, size) for step, size in zip(plan, sizes, strict=True)]
+
+    def _answers(
+        self, ensemble: Ensemble, questions: Sequence[Asked], progress: Progress, pool: Pool
+    ) -> Iterator[Tensor]:
+        return map(self._sharpen, ensemble.answers(questions, progress, pool))
 
     def _sharpen(self, log_probabilities: Tensor) -> Tensor:
         """p^s / sum p^s."""

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.messages import Tensors
-from fedfuse.core.slices import slices
 from fedfuse.core.weights import Layout, Weights
 from fedfuse.models.autoencoder import autoencoder
 from fedfuse.parts.base import CheckContext, Shapes
@@ -20,7 +19,7 @@ from fedfuse.parts.context import ClientContext
 from fedfuse.parts.scores.base import Said, Scores
 from fedfuse.runtime.batches import epoch_batches
 from fedfuse.runtime.optimizers import Adam
-from fedfuse.runtime.source import PREDICTION_BATCH, Source
+from fedfuse.runtime.source import Source
 
 ERRORS, NETWORK = "reconstruction_errors", "autoencoder"
 
@@ -64,7 +63,7 @@ class ByReconstruction(Scores):
         network = autoencoder(client.examples.shape)
         Weights(learnt[NETWORK], Layout.of(network)).load_into(network)
         ready = client.bank.compute.place(network).eval()
-        batches = slices(len(source), PREDICTION_BATCH)
+        batches = source.batches(source.all_indices())
         return {ERRORS: torch.cat([self._errors(ready, source, where) for where in batches])}
 
     def spec(self, inputs: int, classes: int) -> Shapes:
@@ -77,8 +76,8 @@ class ByReconstruction(Scores):
         return [share.unsqueeze(1).float() for share in powers / powers.sum(dim=0)]
 
     @torch.no_grad()
-    def _errors(self, network: nn.Module, source: Source, where: slice) -> Tensor:
-        inputs = self._seen(source.inputs(source.all_indices()[where]), source.raw[where])
+    def _errors(self, network: nn.Module, source: Source, where: Tensor) -> Tensor:
+        inputs = self._seen(source.inputs(where), source.raw[where])
         errors: Tensor = (network(inputs) - inputs).square().flatten(1).mean(dim=1)
         return errors.cpu()
 

@@ -7,9 +7,11 @@ from fedfuse.parts.teachers.average import AverageTeacher
 from fedfuse.parts.teachers.base import RoundModels, SampledTeachers, TeacherKind
 from fedfuse.parts.teachers.clients import ClientTeachers
 from fedfuse.parts.teachers.dirichlet import DirichletTeachers
-from fedfuse.parts.teachers.ensemble import Ensemble, Target, Teacher
+from fedfuse.parts.teachers.ensemble import Asked, Ensemble
 from fedfuse.parts.teachers.gaussian import GaussianTeachers
+from fedfuse.parts.teachers.question import InputBatch, Question, Target, Teacher
 from fedfuse.parts.teachers.swag import SwagTeachers
+from fedfuse.parts.teachers.tally import Tally
 
 AnyTeacher = Annotated[
     TeacherKind, OneOf(ClientTeachers, AverageTeacher, GaussianTeachers, DirichletTeachers, SwagTeachers)
@@ -17,14 +19,18 @@ AnyTeacher = Annotated[
 
 __all__ = [
     "AnyTeacher",
+    "Asked",
     "AverageTeacher",
     "ClientTeachers",
     "DirichletTeachers",
     "Ensemble",
     "GaussianTeachers",
+    "InputBatch",
+    "Question",
     "RoundModels",
     "SampledTeachers",
     "SwagTeachers",
+    "Tally",
     "Target",
     "Teacher",
     "TeacherKind",

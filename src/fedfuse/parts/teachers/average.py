@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from fedfuse.parts.teachers.base import RoundModels, TeacherKind
-from fedfuse.parts.teachers.ensemble import Teacher
+from fedfuse.parts.teachers.question import Teacher
 
 
 class AverageTeacher(TeacherKind):

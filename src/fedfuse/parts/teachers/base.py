@@ -18,7 +18,7 @@ from fedfuse.core.part import Part
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.parts.scores import Coefficient
-from fedfuse.parts.teachers.ensemble import Teacher
+from fedfuse.parts.teachers.question import Teacher
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,9 @@ from fedfuse.core.errors import DataError
 from fedfuse.core.part import Settings
 from fedfuse.core.tensor_files import read_safetensors, write_safetensors
 from fedfuse.parts.sources.generators.vae import Decoder, VaeSettings
-from fedfuse.runtime.source import PREDICTION_BATCH
+
+BATCH = 500
+"""Fixed, so that inputs do not depend on how many are asked for at a time."""
 
 
 class GeneratorCard(Settings):
@@ -51,7 +53,7 @@ class Generator:
         if labels is None:
             labels = torch.randint(self.card.classes, (count,), generator=generator)
         codes = torch.randn(count, self.card.network.latent, generator=generator)
-        batches = zip(codes.split(PREDICTION_BATCH), labels.split(PREDICTION_BATCH), strict=True)
+        batches = zip(codes.split(BATCH), labels.split(BATCH), strict=True)
         return torch.cat([self.decoder.imitate(*batch) for batch in batches])
 
 
