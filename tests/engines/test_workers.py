@@ -10,7 +10,7 @@ import pytest
 
 from fedfuse.core.errors import DataError, FedfuseError
 from fedfuse.engines import LocalEngine
-from fedfuse.engines.jobs import ServerJob
+from fedfuse.engines.jobs import ServerJob, WorkerPool
 from fedfuse.engines.worker import _portable
 from fedfuse.engines.workers import AHEAD, WorkersEngine
 from fedfuse.experiment.assembly import build
@@ -75,12 +75,12 @@ def test_workers_look_at_the_same_examples_and_not_at_copies(here, engine):
 class Helped(LocalEngine):
     """Clients are here; the server's work is done by workers."""
 
-    def __init__(self, clients, workers):
+    def __init__(self, clients, workers, helps=False):
         super().__init__(clients)
-        self.workers = workers
+        self.many = partial(workers.results, helped_by=clients if helps else None)
 
     def pool(self, number):
-        return self.workers.pool(number)
+        return WorkerPool(number, self.many)
 
 
 class TestAnswersThatAreComing:
@@ -101,13 +101,19 @@ class TestAnswersThatAreComing:
 
     @pytest.mark.parametrize("views", ["fixed", "student", "augmented"])
     @pytest.mark.parametrize("students", ["fuse", "keep"], ids=["several students", "one student"])
-    def test_same_bits(self, engine, views, students):
+    @pytest.mark.parametrize("helps", [False, True], ids=["workers alone", "workers and this process"])
+    def test_same_bits(self, engine, views, students, helps):
         here = self.federation(views)
         if students == "keep":
             here = replace(here, settings=here.settings.model_copy(update={"shares": {"other": 0}}))
             fuse = here.recipe.fuse.model_copy(update={"absent": "keep"})
             here = replace(here, recipe=here.recipe.model_copy(update={"fuse": fuse}))
-        assert result(here, engine=Helped(here.engine.clients, engine)) == result(here)
+        assert result(here, engine=Helped(here.engine.clients, engine, helps)) == result(here)
+
+    def test_same_bits_where_answers_are_too_many_to_be_kept(self, engine, monkeypatch):
+        monkeypatch.setattr("fedfuse.parts.fuse.answers.KEPT", 0)
+        here = self.federation("augmented")
+        assert result(here, engine=Helped(here.engine.clients, engine, helps=True)) == result(here)
 
     @pytest.mark.parametrize("views", ["fixed", "augmented"])
     def test_a_student_that_stops_early_leaves_nothing_behind(self, engine, views):
@@ -130,12 +136,12 @@ class TestAnswersThatAreComing:
 
     def test_no_more_is_done_ahead_than_workers_have_room_for(self, engine):
         jobs = [ServerJob(1, f"job {n}", partial(_told, n)) for n in range(100)]
-        results = engine._results(jobs)
+        results = engine.results(jobs)
         next(results)
         under_way = engine._threads._work_queue.qsize() + len(engine.workers)
         results.close()
         assert under_way <= AHEAD * len(engine.workers)
-        assert sorted(n for _, n in engine._results(jobs[:5])) == list(range(5))
+        assert sorted(n for _, n in engine.results(jobs[:5])) == list(range(5))
 
 
 def _told(number, _progress):
