@@ -56,5 +56,8 @@ class LocalEngine(Engine):
         for task in tasks:
             yield self.clients.work(task, states.get(task.client, {}))
 
+    def examples_of(self, tasks: Sequence[Task]) -> list[int]:
+        return [self.clients.examples_of(task.client) for task in tasks]
+
     def close(self) -> None:
         """Nothing is held."""

@@ -13,7 +13,7 @@ from fedfuse.core.errors import DataError
 from fedfuse.core.messages import TEST_OUTPUTS, Task, Tensors, Update, of_part, within
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import NOTHING, Weights
-from fedfuse.data import Examples, Transform
+from fedfuse.data import ClientDatasets, Examples, Transform
 from fedfuse.federation.recipe import LOCAL, PROTOCOL, SCORES, UPLOAD, Recipe
 from fedfuse.parts.context import ClientContext
 from fedfuse.parts.local.loop import train
@@ -41,6 +41,11 @@ class Clients:
     training: TrainingSettings
     rounds: int
     key: Key
+
+    def examples_of(self, client: int) -> int:
+        """How many examples a client's update stands for."""
+        datasets = self.datasets
+        return datasets.size(client) if isinstance(datasets, ClientDatasets) else len(datasets[client])
 
     def work(self, task: Task, state: Tensors) -> tuple[Update, Tensors]:
         """Train for one task. The result depends on the arguments and the key only."""
