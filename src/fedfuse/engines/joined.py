@@ -15,10 +15,10 @@ from threading import Event, Thread
 from typing import Any
 
 from fedfuse.core.messages import Task, Tensors, Update
+from fedfuse.engines.base import SimulatedEngine
 from fedfuse.engines.jobs import Job, Training, WorkerPool
 from fedfuse.engines.packing import pack
 from fedfuse.engines.workers import WorkersEngine
-from fedfuse.federation import Engine
 from fedfuse.federation.client import Clients
 from fedfuse.federation.client_states import ClientStates
 from fedfuse.federation.events import EventLog
@@ -31,7 +31,7 @@ WORTH_A_JOB = 0.01
 MEMORY_OF_A_WORKER = 500 * 2**20
 
 
-class JoinedEngine(Engine):
+class JoinedEngine(SimulatedEngine):
     """This process, and workers that join it if there are cores for them and enough to do."""
 
     def __init__(self, clients: Clients, log: EventLog, others: int) -> None:
@@ -42,7 +42,7 @@ class JoinedEngine(Engine):
         self._ready = Event()
 
     def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
-        for _, reply in self._results([Training(task, states.get(task.client, {})) for task in tasks]):
+        for _, reply in self._results([Training(task, states) for task in tasks]):
             yield reply
 
     def pool(self, number: int) -> Pool:

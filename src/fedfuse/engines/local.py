@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from fedfuse.core.messages import Task, Tensors, Update
-from fedfuse.engines.base import EngineSettings
+from fedfuse.engines.base import EngineSettings, SimulatedEngine
 from fedfuse.engines.joined import JoinedEngine, other_cores
 from fedfuse.engines.workers import WorkersEngine
 from fedfuse.federation import Engine
@@ -46,7 +46,7 @@ class LocalEngineSettings(EngineSettings):
         return WorkersEngine(clients, int(self.workers), self.timeout, log)
 
 
-class LocalEngine(Engine):
+class LocalEngine(SimulatedEngine):
     """In-process clients that share resident models: the easiest to debug."""
 
     def __init__(self, clients: Clients) -> None:
@@ -55,9 +55,6 @@ class LocalEngine(Engine):
     def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
         for task in tasks:
             yield self.clients.work(task, states.get(task.client, {}))
-
-    def examples_of(self, tasks: Sequence[Task]) -> list[int]:
-        return [self.clients.examples_of(task.client) for task in tasks]
 
     def close(self) -> None:
         """Nothing is held."""

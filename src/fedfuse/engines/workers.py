@@ -14,10 +14,10 @@ from typing import Any
 
 from fedfuse.core.errors import FedfuseError
 from fedfuse.core.messages import Task, Tensors, Update
+from fedfuse.engines.base import SimulatedEngine
 from fedfuse.engines.jobs import ATTEMPTS, Job, Training, WorkerPool, exhausted
 from fedfuse.engines.packing import SharedTensors, tensors_in
 from fedfuse.engines.worker import LostError, Worker
-from fedfuse.federation import Engine
 from fedfuse.federation.client import Clients
 from fedfuse.federation.client_states import ClientStates
 from fedfuse.federation.events import EventLog
@@ -28,12 +28,13 @@ Done = tuple[Any, list[str]]
 Places = dict[Future[Done], int]
 
 
-class WorkersEngine(Engine):
+class WorkersEngine(SimulatedEngine):
     """Clients in worker processes that live as long as the engine."""
 
     def __init__(
         self, clients: Clients, workers: int, timeout: float | None, log: EventLog, imports_script: bool = True
     ) -> None:
+        self.clients = clients
         self._lasting = tensors_in(clients)
         self.workers = [Worker(clients, self._lasting, imports_script) for _ in range(workers)]
         self.timeout = timeout
@@ -47,7 +48,7 @@ class WorkersEngine(Engine):
         self._threads: ThreadPoolExecutor | None = None
 
     def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
-        for _, reply in self.results([Training(task, states.get(task.client, {})) for task in tasks]):
+        for _, reply in self.results([Training(task, states) for task in tasks]):
             yield reply
 
     def pool(self, number: int) -> Pool:
@@ -95,8 +96,11 @@ class WorkersEngine(Engine):
             raise
 
     def _help(self, clients: Clients, jobs: Sequence[Job], places: Places) -> Iterator[tuple[int, Any]]:
-        """Do in this process, from the last one on, what no worker has begun; what came meanwhile goes first."""
-        for future in reversed(list(places)):
+        """Do in this process what no worker has begun; what came meanwhile goes first.
+
+        In the jobs' order, because the server adds clients' updates in it and would have to hold later ones.
+        """
+        for future in list(places):
             if future.cancel():
                 place = places.pop(future)
                 yield place, jobs[place](clients, silence)

@@ -42,9 +42,9 @@ class Clients:
     rounds: int
     key: Key
 
-    def examples_of(self, client: int) -> int:
-        """How many examples a client's update stands for."""
-        datasets = self.datasets
+    def examples_of(self, task: Task) -> int:
+        """How many examples the answer to a task stands for."""
+        datasets, client = self.datasets, task.client
         return datasets.size(client) if isinstance(datasets, ClientDatasets) else len(datasets[client])
 
     def work(self, task: Task, state: Tensors) -> tuple[Update, Tensors]:

@@ -45,7 +45,8 @@ class ControlVariates(Objective):
         return _ControlHooks(client)
 
     def broadcast(self, view: ServerView, chosen: Mapping[int, str]) -> Mapping[int, Tensors]:
-        return {client: {"control": _control(view, prototype)} for client, prototype in chosen.items()}
+        controls = {prototype: _control(view, prototype) for prototype in set(chosen.values())}
+        return {client: {"control": controls[prototype]} for client, prototype in chosen.items()}
 
     def update_spec(self, bank: ModelBank, prototype: str) -> Shapes:
         return {"control_change": (bank.layout(prototype).parameter_count,)}
@@ -88,7 +89,7 @@ class _Changes(MemoryAccumulator):
 
 def _control(view: ServerView, prototype: str) -> Tensor:
     """c: each prototype has its own, because gradients of different networks do not add up."""
-    return view.memory.get(prototype, torch.zeros_like(view.weights[prototype].parameters))
+    return view.memory[prototype] if prototype in view.memory else torch.zeros_like(view.weights[prototype].parameters)
 
 
 class _ControlHooks(Hooks):
@@ -98,7 +99,7 @@ class _ControlHooks(Hooks):
         self.client = client
         self.momentum = optimizer.momentum
         self.server = client.received["control"]
-        self.own = client.state.get("control", torch.zeros_like(self.server))
+        self.own = client.state["control"] if "control" in client.state else torch.zeros_like(self.server)
         self.parameters = list(client.model.parameters())
         self.corrections = as_parameters(self.server - self.own, self.parameters)
         self.last_pace = self.pace = 0.0
