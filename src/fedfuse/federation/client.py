@@ -66,6 +66,7 @@ class Clients:
         hooks = local.begin(client.of(LOCAL))
         with protocol.training(self._of_protocol(client)) as extra_loss:
             done = train(client, hooks, extra_loss)
+        client.model.zero_grad()  # gradients take as much memory as the model, and nobody reads these
         trained = Weights.of(client.model, client.start.layout)
         result = protocol.answer(self._of_protocol(client), trained)
         update = Update(

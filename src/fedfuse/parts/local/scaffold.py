@@ -119,9 +119,10 @@ class _ControlHooks(Hooks):
     @cached_property
     def change(self) -> Tensor:
         """c_i+ - c_i, written so that client and server add the very same numbers."""
-        start = self.client.start
-        distance = start.parameters - Weights.of(self.client.model, start.layout).parameters
-        return distance / (self.pace * self.client.learning_rate) - self.server
+        start, self.corrections = self.client.start, []  # in place, as a model may be large: nobody else sees it yet
+        change = Weights.of(self.client.model, start.layout).parameters
+        torch.sub(start.parameters, change, out=change)
+        return change.div_(self.pace * self.client.learning_rate).sub_(self.server)
 
     def extras(self) -> Tensors:
         return {"control_change": self.change}
