@@ -164,6 +164,9 @@ class BentEngine(Engine):
     def train(self, tasks: Sequence[Task], states: Mapping[int, Tensors]) -> Iterator[tuple[Update, Tensors]]:
         yield from self.bend(list(self.inner.train(tasks, states)))
 
+    def examples_of(self, tasks: Sequence[Task]) -> list[int]:
+        return self.inner.examples_of(tasks)
+
     def close(self) -> None:
         self.inner.close()
 

@@ -32,6 +32,9 @@ class Everyone:
         spring(self.traps / str(task.client))
         return self.clients[task.prototype].work(task, state)
 
+    def examples_of(self, task: Task) -> int:
+        return self.clients[task.prototype].examples_of(task)
+
     def lay(self, who: int | str, what: str, times: int = 1) -> None:
         """Who plays the client, or does that work, the next ``times`` times gets a signal or an error by its name, or
         loses its machine."""
@@ -58,6 +61,9 @@ class TrappedEngine(Engine):
 
     def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
         return self.inner.train(tasks, states)
+
+    def examples_of(self, tasks: Sequence[Task]) -> Sequence[int] | None:
+        return self.inner.examples_of(tasks)
 
     def pool(self, number: int) -> Pool:
         return TrappedHands(self.inner.pool(number), self.traps)

@@ -156,7 +156,7 @@ class TestRefusals:
         idle = next(client for client in range(4) if client not in record.clients)
 
         def bend(pairs):
-            return [(changed(update, client=idle), state) for update, state in pairs[:1]] + pairs[1:]
+            return [(changed(u, client=idle) if u.client == record.clients[0] else u, state) for u, state in pairs]
 
         (record,) = played(make_federation(clients_per_round=2, bend=bend, listener=heard), 1).server.history
         assert [event["client"] for event in heard.of("update_refused")] == [idle]

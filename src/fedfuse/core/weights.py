@@ -17,6 +17,9 @@ import torch
 from torch import Tensor, nn
 
 from fedfuse.core.hashes import sha256_of
+from fedfuse.core.sums import Sum
+
+LOOKED_AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -162,10 +165,15 @@ class Weights(Mapping[str, Tensor]):
         return self.layout == other.layout and torch.equal(self.flat, other.flat)
 
     def is_finite(self) -> bool:
-        return bool(self.flat.isfinite().all())
+        return is_finite(self.flat)
 
     def sha256(self) -> str:
         return sha256_of(self.flat)
+
+
+def is_finite(tensor: Tensor) -> bool:
+    """Whether all entries are; looked at piece by piece, because torch makes copies to find it out."""
+    return all(bool(piece.isfinite().all()) for piece in tensor.reshape(-1).split(LOOKED_AT_ONCE))
 
 
 NOTHING = Weights(torch.empty(0), Layout((), ()))
@@ -177,11 +185,30 @@ def mean(weights: Sequence[Weights], coefficients: Sequence[float]) -> Weights:
 
     The sum runs in double precision, so that averaging copies of one model gives that model back exactly.
     """
+    average = Average(weights[0])
+    for one, share in zip(weights, shares(coefficients), strict=True):
+        average.add(one, share)
+    return average.result()
+
+
+def shares(coefficients: Sequence[float]) -> list[float]:
+    """Of the sum of all, each one's part."""
     total = sum(coefficients)
-    result = torch.zeros(weights[0].layout.size, dtype=torch.float64)
-    for one, coefficient in zip(weights, coefficients, strict=True):
-        result.add_(one.flat.double(), alpha=coefficient / total)
-    return Weights(result.to(weights[0].flat.dtype), weights[0].layout)
+    return [coefficient / total for coefficient in coefficients]
+
+
+class Average:
+    """A mean of weights that are ``like`` these and come one by one, each with its share."""
+
+    def __init__(self, like: Weights) -> None:
+        self._layout, self._dtype = like.layout, like.flat.dtype
+        self._sum = Sum(like.layout.size)
+
+    def add(self, weights: Weights, share: float) -> None:
+        self._sum.add(weights.flat, share)
+
+    def result(self) -> Weights:
+        return Weights(self._sum.total.to(self._dtype), self._layout)
 
 
 def as_parameters(flat: Tensor, parameters: Sequence[Tensor]) -> list[Tensor]:

@@ -20,6 +20,10 @@ class ClientDatasets(Mapping[int, Examples]):
         self._positions = torch.from_numpy(assignment.positions)
         self._borders = torch.from_numpy(np.concatenate([[0], assignment.ends]))
 
+    def size(self, client: int) -> int:
+        """How many examples a client has."""
+        return int(self._borders[client + 1] - self._borders[client])
+
     def __getitem__(self, client: int) -> Examples:
         if client not in range(len(self)):
             raise KeyError(client)

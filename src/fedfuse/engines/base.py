@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 
+from fedfuse.core.messages import Task
 from fedfuse.core.part import Part
 from fedfuse.federation import Engine
 from fedfuse.federation.client import Clients
@@ -23,3 +25,12 @@ class EngineSettings(Part):
     @abstractmethod
     def open(self, clients: Clients, log: EventLog) -> Engine:
         """An engine that can play these clients; it is closed when the run ends."""
+
+
+class SimulatedEngine(Engine):
+    """The base of engines that play clients themselves: the same task gives the same update as often as it is done."""
+
+    clients: Clients
+
+    def examples_of(self, tasks: Sequence[Task]) -> list[int]:
+        return [self.clients.examples_of(task) for task in tasks]

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from fedfuse.core.errors import FedfuseError
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.federation.client import Clients
+from fedfuse.federation.client_states import ClientStates, HeldStates
 from fedfuse.federation.events import EventLog
 from fedfuse.runtime.pool import Item, Pool, Progress, Result, in_order
 
@@ -26,6 +27,10 @@ class Job(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def common(self) -> Any:
+        """What it may have in common with other jobs."""
+
     def __call__(self, clients: Clients, progress: Progress) -> Any:
         """Do it, with the clients that the process can play."""
 
@@ -35,10 +40,22 @@ class Job(Protocol):
 
 @dataclass(frozen=True)
 class Training:
-    """A client's task, and what the client remembers."""
+    """A client's task, and the states in which there is what the client remembers; it is read when it is needed."""
 
     task: Task
-    state: Tensors
+    states: ClientStates
+
+    def __reduce__(self) -> tuple[type[Training], tuple[Task, ClientStates]]:
+        """Of all states, the client's own one travels."""
+        return Training, (self.task, HeldStates({self.task.client: self.state}))
+
+    @property
+    def state(self) -> Tensors:
+        return self.states.get(self.task.client, {})
+
+    @property
+    def common(self) -> Task:
+        return self.task
 
     @property
     def round(self) -> int:
@@ -62,6 +79,10 @@ class ServerJob:
     round: int
     name: str
     work: Callable[[Progress], Any]
+
+    @property
+    def common(self) -> Callable[[Progress], Any]:
+        return self.work
 
     def __call__(self, clients: Clients, progress: Progress) -> Any:
         return self.work(progress)

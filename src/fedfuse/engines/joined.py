@@ -15,10 +15,10 @@ from threading import Event, Thread
 from typing import Any
 
 from fedfuse.core.messages import Task, Tensors, Update
+from fedfuse.engines.base import SimulatedEngine
 from fedfuse.engines.jobs import Job, Training, WorkerPool
 from fedfuse.engines.packing import pack
 from fedfuse.engines.workers import WorkersEngine
-from fedfuse.federation import Engine
 from fedfuse.federation.client import Clients
 from fedfuse.federation.client_states import ClientStates
 from fedfuse.federation.events import EventLog
@@ -31,7 +31,7 @@ WORTH_A_JOB = 0.01
 MEMORY_OF_A_WORKER = 500 * 2**20
 
 
-class JoinedEngine(Engine):
+class JoinedEngine(SimulatedEngine):
     """This process, and workers that join it if there are cores for them and enough to do."""
 
     def __init__(self, clients: Clients, log: EventLog, others: int) -> None:
@@ -42,7 +42,7 @@ class JoinedEngine(Engine):
         self._ready = Event()
 
     def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
-        for _, reply in self._results([Training(task, states.get(task.client, {})) for task in tasks]):
+        for _, reply in self._results([Training(task, states) for task in tasks]):
             yield reply
 
     def pool(self, number: int) -> Pool:
@@ -72,8 +72,10 @@ class JoinedEngine(Engine):
             return
         left = seconds_each * (len(jobs) - done + (self.clients.rounds - jobs[0].round) * len(jobs))
         number = min(self.others, len(jobs) - 1, room_for_workers())
-        if left < WORTH_SECONDS or number < 1 or _is_bound_to_this_script(self.clients):
-            self.others = self.others if left < WORTH_SECONDS else 0
+        if left < WORTH_SECONDS or number < 1:
+            return
+        if _is_bound_to_this_script(self.clients):
+            self.others = 0
             return
         self.workers = WorkersEngine(self.clients, number, None, self.log, imports_script=False)
         self.log.emit("workers_joined", round=jobs[0].round, workers=number, seconds_left=round(left, 1))

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from fedfuse.core.messages import Task, Tensors, Update
-from fedfuse.engines.base import EngineSettings
+from fedfuse.engines.base import EngineSettings, SimulatedEngine
 from fedfuse.engines.joined import JoinedEngine, other_cores
 from fedfuse.engines.workers import WorkersEngine
 from fedfuse.federation import Engine
@@ -46,7 +46,7 @@ class LocalEngineSettings(EngineSettings):
         return WorkersEngine(clients, int(self.workers), self.timeout, log)
 
 
-class LocalEngine(Engine):
+class LocalEngine(SimulatedEngine):
     """In-process clients that share resident models: the easiest to debug."""
 
     def __init__(self, clients: Clients) -> None:

@@ -40,7 +40,7 @@ class SharedTensors:
     def __init__(self, jobs: Sequence[Job], lasting: Sequence[Tensor] = ()) -> None:
         self._lasting = lasting
         known = set(map(id, lasting))
-        everything = [tensor for job in jobs for tensor in tensors_in(job) if id(tensor) not in known]
+        everything = [tensor for job in jobs for tensor in tensors_in(job.common) if id(tensor) not in known]
         uses = Counter(map(id, everything))
         self._common = list({id(tensor): tensor for tensor in everything if uses[id(tensor)] > 1}.values())
 

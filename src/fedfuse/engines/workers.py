@@ -15,10 +15,10 @@ from typing import Any
 
 from fedfuse.core.errors import FedfuseError
 from fedfuse.core.messages import Task, Tensors, Update
+from fedfuse.engines.base import SimulatedEngine
 from fedfuse.engines.jobs import ATTEMPTS, Job, Training, WorkerPool, exhausted
 from fedfuse.engines.packing import SharedTensors, tensors_in
 from fedfuse.engines.worker import LostError, Worker
-from fedfuse.federation import Engine
 from fedfuse.federation.client import Clients
 from fedfuse.federation.client_states import ClientStates
 from fedfuse.federation.events import EventLog
@@ -33,12 +33,13 @@ AHEAD = 8
 bound on what is held."""
 
 
-class WorkersEngine(Engine):
+class WorkersEngine(SimulatedEngine):
     """Clients in worker processes that live as long as the engine."""
 
     def __init__(
         self, clients: Clients, workers: int, timeout: float | None, log: EventLog, imports_script: bool = True
     ) -> None:
+        self.clients = clients
         self._lasting = tensors_in(clients)
         self.workers = [Worker(clients, self._lasting, imports_script) for _ in range(workers)]
         self.timeout = timeout
@@ -52,7 +53,7 @@ class WorkersEngine(Engine):
         self._threads: ThreadPoolExecutor | None = None
 
     def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
-        for _, reply in self.results([Training(task, states.get(task.client, {})) for task in tasks]):
+        for _, reply in self.results([Training(task, states) for task in tasks]):
             yield reply
 
     def pool(self, number: int) -> Pool:

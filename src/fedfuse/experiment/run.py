@@ -159,8 +159,10 @@ class _Run:
             if saved and (reason := other_data(built.facts, self.folder)):
                 raise refusal(self.folder, reason)
             self._lay_out(built, saved)
-            before = saved.snapshot if saved else self._start(built.federation, identity)
-            snapshot = self._rounds(built.federation, before, identity)
+            # Not under a name of its own, which would hold the first snapshot until the end.
+            snapshot = self._rounds(
+                built.federation, saved.snapshot if saved else self._start(built.federation, identity), identity
+            )
         finally:
             built.federation.engine.close()
         return self._conclude(built, snapshot)

@@ -13,7 +13,7 @@ from fedfuse.core.errors import DataError
 from fedfuse.core.messages import TEST_OUTPUTS, Task, Tensors, Update, of_part, within
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import NOTHING, Weights
-from fedfuse.data import Examples, Transform
+from fedfuse.data import ClientDatasets, Examples, Transform
 from fedfuse.federation.recipe import LOCAL, PROTOCOL, SCORES, UPLOAD, Recipe
 from fedfuse.parts.context import ClientContext
 from fedfuse.parts.local.loop import train
@@ -42,6 +42,11 @@ class Clients:
     rounds: int
     key: Key
 
+    def examples_of(self, task: Task) -> int:
+        """How many examples the answer to a task stands for."""
+        datasets, client = self.datasets, task.client
+        return datasets.size(client) if isinstance(datasets, ClientDatasets) else len(datasets[client])
+
     def work(self, task: Task, state: Tensors) -> tuple[Update, Tensors]:
         """Train for one task. The result depends on the arguments and the key only."""
         try:
@@ -61,6 +66,7 @@ class Clients:
         hooks = local.begin(client.of(LOCAL))
         with protocol.training(self._of_protocol(client)) as extra_loss:
             done = train(client, hooks, extra_loss)
+        client.model.zero_grad()  # gradients take as much memory as the model, and nobody reads these
         trained = Weights.of(client.model, client.start.layout)
         result = protocol.answer(self._of_protocol(client), trained)
         update = Update(

@@ -17,6 +17,13 @@ class Engine(ABC):
     def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
         """Let the clients work, and yield each update with the client's new state, in any order."""
 
+    def examples_of(self, tasks: Sequence[Task]) -> Sequence[int] | None:
+        """How many examples each task's update will stand for, if that is known and the tasks can be done once more.
+
+        The server then forgets updates as they come. Should one be refused, it asks for the others again.
+        """
+        return None
+
     def pool(self, number: int) -> Pool:
         """Who asks teachers and distils in this round: the process that runs the round."""
         return IN_PROCESS

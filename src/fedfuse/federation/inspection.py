@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from fedfuse.core.messages import Task, Update
-from fedfuse.core.weights import Layout
+from fedfuse.core.weights import Layout, is_finite
 from fedfuse.parts.base import Shapes
 
 MOST_EXAMPLES = 10**12
@@ -44,6 +44,6 @@ def reason_to_refuse(update: Update, task: Task, expected: ExpectedUpdate) -> st
         if shapes not in allowed:
             return f"brings extras {shapes}, expected {dict(allowed[0])}"
     for name, tensor in (*update.extras.items(), *update.test_outputs.items()):
-        if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+        if tensor.is_floating_point() and not is_finite(tensor):
             return f"extra '{name}' is not finite"
     return None

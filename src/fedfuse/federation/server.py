@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import starmap
 from statistics import fmean
 
 from torch import Tensor
@@ -26,11 +27,12 @@ from fedfuse.federation.recipe import LOCAL, PROTOCOL, SCORES, Recipe
 from fedfuse.federation.sampling import clients_per_round, sample
 from fedfuse.federation.settings import EvaluationSettings, FederationSettings
 from fedfuse.federation.state import RoundRecord, ServerState, Snapshot
+from fedfuse.federation.stream import Stream, can_stream, left
 from fedfuse.federation.turns import in_turn
 from fedfuse.federation.visits import Visits
 from fedfuse.parts.context import CombinedPredictions, ServerView
 from fedfuse.parts.fuse import Fused
-from fedfuse.parts.merge import settle
+from fedfuse.parts.merge import Merged, settle
 from fedfuse.parts.screen import Screened
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.evaluate import Evaluator, Score
@@ -40,6 +42,12 @@ MERGE = "merge"
 SERVER = "server"
 LATEST_SCORES, SCORES_OF_ALL = "latest_scores", "client_scores"
 """What the server itself remembers, and its name in older runs."""
+
+
+Answer = tuple[int, tuple[Update, Tensors] | None]
+"""A client, its opened update and its new state; None if the update is refused."""
+State = tuple[int, Tensors]
+"""A client and its new state."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +122,8 @@ class _Round:
             self.number, federation.recipe, federation.settings, federation.evaluation, federation.bank, federation.test
         )
         self.bytes_up = 0
+        self.stream: Stream | None = None
+        """Who took the updates as they came; None if they are held."""
         self.started = time.perf_counter()
 
     def play(self) -> Snapshot:
@@ -125,8 +135,7 @@ class _Round:
         fused = self.fuse(fusing, merged, screened.teachers)
         weights = {**self.before.server.weights, **fused.weights}
         self.remember_clients(updates, fusing.predictions)
-        counted = [update.of(LOCAL) for update in screened.counted]
-        self.remember(LOCAL, self.recipe.local.after_round(self.view(LOCAL), counted, weights))
+        self.remember(LOCAL, self.learnt(screened.counted, weights))
         scores = self.measures.clients(updates)
         names = self.federation.evaluation.metric_names
         everybody = updated(self.latest_scores(), scores, names)
@@ -180,6 +189,12 @@ class _Round:
             self.remember(PROTOCOL, self.recipe.protocol.after_round(self.protocol_view, own, predictions))
             self.remember(SCORES, self.recipe.asking.after_round(self.view(SCORES), updates))
 
+    def learnt(self, counted: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:
+        """What the local objective keeps of those who count."""
+        if self.stream:
+            return self.stream.local.memory(weights)
+        return self.recipe.local.after_round(self.view(LOCAL), [update.of(LOCAL) for update in counted], weights)
+
     def drawn(self, number: int) -> dict[int, str]:
         """Who was drawn for a round, this one or an earlier one, and the prototypes they run."""
         chosen = self.federation.chosen(self.federation.key.child("round", number, "sample"))
@@ -218,27 +233,74 @@ class _Round:
         return of_older_runs(own[SCORES_OF_ALL]) if SCORES_OF_ALL in own else own.get(LATEST_SCORES, NONE)
 
     def collect(self, tasks: Sequence[Task]) -> tuple[list[Update], ClientStates]:
-        """Sound updates in client order, whatever order they came in, and the clients' states after this round."""
+        """Sound updates in client order, whatever order they came in, and the clients' states after this round.
+
+        If updates are taken as they come, what is left of them are numbers.
+        """
         updates: list[Update] = []
+        return updates, self.before.clients.after(self.number, self.kept(tasks, updates))
 
-        def kept() -> Iterator[tuple[int, Tensors]]:
-            for update, state in in_turn(sorted(task.client for task in tasks), self.arrivals(tasks)):
-                updates.append(update)
-                yield update.client, state
+    def kept(self, tasks: Sequence[Task], updates: list[Update]) -> Iterator[State]:
+        """The new states of clients whose updates are sound, while these are collected."""
+        self.stream = self.expecting(sorted(tasks, key=_client))
+        yield from self.taken(tasks, self.arrivals(tasks), updates)
+        if self.is_short(updates):  # the others' shares are larger than those with which they were added
+            yield from self.once_more(tasks, updates, streaming=True)
+        if self.is_short(updates):  # somebody says something else when it is asked again
+            yield from self.once_more(tasks, updates, streaming=False)
 
-        return updates, self.before.clients.after(self.number, kept())
+    def taken(self, tasks: Sequence[Task], answers: Iterator[Answer], updates: list[Update]) -> Iterator[State]:
+        """Each client in its turn: its update is collected or given away, and its new state goes on."""
 
-    def arrivals(self, tasks: Sequence[Task]) -> Iterator[tuple[int, tuple[Update, Tensors] | None]]:
+        def take(update: Update, state: Tensors) -> State:
+            updates.append(self.stream.take(update) if self.stream else update)
+            return update.client, state
+
+        return starmap(take, in_turn(sorted(task.client for task in tasks), answers))
+
+    def is_short(self, updates: Sequence[Update]) -> bool:
+        """Whether updates were added with shares that they do not have."""
+        return self.stream is not None and not self.stream.is_complete(updates)
+
+    def once_more(self, tasks: Sequence[Task], updates: list[Update], streaming: bool) -> Iterator[State]:
+        """Those who were heard, asked for the same again."""
+        expected = left(sorted(tasks, key=_client), updates)
+        self.stream = Stream.of(self.recipe, expected, self.view) if streaming and expected else None
+        updates.clear()
+        same = [task for task, _ in expected]
+        return self.taken(same, self.repeated(same) if same else iter(()), updates)
+
+    def expecting(self, tasks: Sequence[Task]) -> Stream | None:
+        """Who takes updates as they come, if all parts can, and if nobody is likely to be refused."""
+        history, policy = self.before.server.history, self.federation.settings.batch_norm
+        if not can_stream(self.recipe, policy) or (history and history[-1].refused):
+            return None
+        examples = self.federation.engine.examples_of(tasks)
+        return None if examples is None else Stream.of(self.recipe, list(zip(tasks, examples, strict=True)), self.view)
+
+    def arrivals(self, tasks: Sequence[Task]) -> Iterator[Answer]:
         """Each client's opened update and new state, as they come; None where it is refused."""
         log, open_tasks = self.federation.log, {task.client: task for task in tasks}
-        log.tick("clients", 0, len(tasks))
-        for update, state in self.federation.engine.train(tasks, self.before.clients):
+
+        def open_one(update: Update, state: Tensors) -> Answer | None:
             task = open_tasks.pop(update.client, None)
             opened = self.inbox.opened(update, task) if task else "answers a task that is not open"
             self.account(update, opened if isinstance(opened, str) else None)
             log.tick("clients", len(tasks) - len(open_tasks), len(tasks))
-            if task:
-                yield update.client, None if isinstance(opened, str) else (opened, state)
+            return (update.client, _if_sound(opened, state)) if task else None
+
+        log.tick("clients", 0, len(tasks))
+        return filter(None, starmap(open_one, self.federation.engine.train(tasks, self.before.clients)))
+
+    def repeated(self, tasks: Sequence[Task]) -> Iterator[Answer]:
+        """The same, of tasks that were done before: nobody but the parts has to know."""
+        by_client = {task.client: task for task in tasks}
+
+        def open_one(update: Update, state: Tensors) -> Answer | None:
+            task = by_client.pop(update.client, None)
+            return (update.client, _if_sound(self.inbox.opened(update, task), state)) if task else None
+
+        return filter(None, starmap(open_one, self.federation.engine.train(tasks, self.before.clients)))
 
     def account(self, update: Update, refused: str | None) -> None:
         """Whatever becomes of an update, it has travelled, and the log says what became of it."""
@@ -265,10 +327,10 @@ class _Round:
         """Merged weights of the prototypes that had clients in this round; the others stay as they are."""
         results = {}
         for prototype in self.federation.bank.prototypes:
-            own = [u for u in updates if u.prototype == prototype and u.weights]
+            own = [u for u in updates if u.prototype == prototype and (u.weights or self.stream)]
             if own:
                 part = f"{MERGE}/{prototype}"
-                merged = self.recipe.merge.merge(self.view(part), prototype, own)
+                merged = self.merged(prototype, own)
                 if not merged.weights.is_finite():
                     self.diverged(prototype, "the merge", kept="last round's weights")
                     continue
@@ -276,6 +338,11 @@ class _Round:
                 policy = self.federation.settings.batch_norm
                 results[prototype] = settle(policy, self.view(part), prototype, merged.weights, own)
         return results
+
+    def merged(self, prototype: str, updates: Sequence[Update]) -> Merged:
+        if self.stream:
+            return self.stream.merges.pop(prototype).merged()  # nobody needs the sum any more
+        return self.recipe.merge.merge(self.view(f"{MERGE}/{prototype}"), prototype, updates)
 
     def diverged(self, prototype: str, where: str, kept: str) -> None:
         """Weights that are not finite go no further, and the log says what is kept in their place."""
@@ -334,6 +401,14 @@ class _Round:
             },
             seconds=round(time.perf_counter() - self.started, 3),
         )
+
+
+def _client(task: Task) -> int:
+    return task.client
+
+
+def _if_sound(opened: Update | str, state: Tensors) -> tuple[Update, Tensors] | None:
+    return None if isinstance(opened, str) else (opened, state)
 
 
 @dataclass(frozen=True)

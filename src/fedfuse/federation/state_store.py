@@ -123,6 +123,7 @@ class StateStore:
                 if state or client in self.places:
                     file = file or opened.enter_context(_new(self._path(number)))
                     written[client] = _appended(file, client, state, number)
+                del state  # nothing is held here while the next client works
             if file is not None:
                 written |= {client: self._moved(file, number, client) for client in self._sparse(written)}
                 size = file.tell()

@@ -104,18 +104,18 @@ class TestMomentum:
         for number in range(3):
             updates = updates_of([3, 4, 9], seed=10 * number)
             result = merged(Momentum(beta=0.0, form=form), updates, x, memory)
-            assert result.weights.equals(merged(Mean(), updates).weights)
+            assert result.weights.equals(Mean().average(updates))
             x, memory = result.weights, result.memory
 
     def test_the_first_round_is_the_mean(self):
         updates = updates_of([3, 4])
-        assert merged(Momentum(beta=0.9), updates).weights.equals(merged(Mean(), updates).weights)
+        assert merged(Momentum(beta=0.9), updates).weights.equals(Mean().average(updates))
 
     def test_warm_up_rounds_are_the_mean(self):
         updates = updates_of([3, 4])
         damped = Momentum(beta=0.9, form="damped", warm_up=2)
         for number, same in ((1, True), (2, True), (3, False)):
-            assert merged(damped, updates, number=number).weights.equals(merged(Mean(), updates).weights) == same
+            assert merged(damped, updates, number=number).weights.equals(Mean().average(updates)) == same
 
     @pytest.mark.parametrize("form", ["plain", "damped"])
     def test_buffers_are_the_averages(self, form):

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from fedfuse.core.errors import ConfigError, FedfuseError, MissingExtraError
 from fedfuse.core.messages import Task, Tensors, Update
-from fedfuse.engines.base import EngineSettings
+from fedfuse.engines.base import EngineSettings, SimulatedEngine
 from fedfuse.engines.jobs import Job, Training, WorkerPool
 from fedfuse.engines.packing import pack, tensors_in
 from fedfuse.engines.ray.pool import RayPool, Resources
@@ -53,7 +53,7 @@ class RayEngineSettings(Resources, EngineSettings):
         return RayEngine(self, clients, log)
 
 
-class RayEngine(Engine):
+class RayEngine(SimulatedEngine):
     """A connection to Ray for one run."""
 
     def __init__(self, settings: RayEngineSettings, clients: Clients, log: EventLog) -> None:
@@ -64,13 +64,14 @@ class RayEngine(Engine):
         self._room("a client", settings)  # too small a cluster is found now
         if settings.fusion is not None:
             self._room("the fusion", settings.fusion)
+        self.clients = clients
         self._lasting = tensors_in(clients)
         self._clients = self._ray.put(pack(clients))
         # max_calls: a process that used a GPU would otherwise end after one job.
         self._work = self._ray.remote(max_retries=0, max_calls=0)(work)
 
     def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
-        for _, reply in self._each([Training(task, states.get(task.client, {})) for task in tasks]):
+        for _, reply in self._each([Training(task, states) for task in tasks]):
             yield reply
 
     def pool(self, number: int) -> Pool:

@@ -8,7 +8,7 @@ from fedfuse.parts.local.generative import Generative
 from fedfuse.parts.local.generator import GeneratorSettings
 from fedfuse.parts.local.global_distillation import GlobalDistillation
 from fedfuse.parts.local.label_logits import LabelLogits
-from fedfuse.parts.local.objective import Batch, Hooks, Objective
+from fedfuse.parts.local.objective import Batch, Hooks, MemoryAccumulator, Objective
 from fedfuse.parts.local.one_bit import OneBit
 from fedfuse.parts.local.plain import Plain
 from fedfuse.parts.local.proximal import Proximal
@@ -41,6 +41,7 @@ __all__ = [
     "GlobalDistillation",
     "Hooks",
     "LabelLogits",
+    "MemoryAccumulator",
     "Objective",
     "OneBit",
     "Plain",

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from fedfuse.core.messages import Tensors, Update
 from fedfuse.core.weights import Weights
+from fedfuse.parts.accumulator import Accumulator
 from fedfuse.parts.base import MethodPart, Shapes
 from fedfuse.parts.context import ClientContext, ServerView
 from fedfuse.runtime.bank import ModelBank
@@ -78,3 +79,21 @@ class Objective(MethodPart):
     def after_round(self, view: ServerView, updates: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:
         """What to remember of the round's counted updates and its resulting weights."""
         return view.memory
+
+    def accumulator(self, view: ServerView) -> MemoryAccumulator:
+        """The same one by one."""
+        return MemoryAccumulator(view)
+
+
+class MemoryAccumulator(Accumulator):
+    """An objective's memory that takes the updates one by one; this one learns nothing of them."""
+
+    def __init__(self, view: ServerView) -> None:
+        self.view = view
+
+    def add(self, update: Update) -> None:
+        """Nothing of it is remembered."""
+
+    def memory(self, weights: Mapping[str, Weights]) -> Tensors:
+        """What to remember of all of them and of the round's resulting weights."""
+        return self.view.memory

@@ -18,10 +18,11 @@ from torch import Tensor
 
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.messages import Tensors, Update
+from fedfuse.core.sums import Sum
 from fedfuse.core.weights import Weights, as_parameters
 from fedfuse.parts.base import CheckContext, Shapes
 from fedfuse.parts.context import ClientContext, ServerView
-from fedfuse.parts.local.objective import Hooks, Objective
+from fedfuse.parts.local.objective import Hooks, MemoryAccumulator, Objective
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.optimizers import Sgd
 
@@ -44,28 +45,51 @@ class ControlVariates(Objective):
         return _ControlHooks(client)
 
     def broadcast(self, view: ServerView, chosen: Mapping[int, str]) -> Mapping[int, Tensors]:
-        return {client: {"control": _control(view, prototype)} for client, prototype in chosen.items()}
+        controls = {prototype: _control(view, prototype) for prototype in set(chosen.values())}
+        return {client: {"control": controls[prototype]} for client, prototype in chosen.items()}
 
     def update_spec(self, bank: ModelBank, prototype: str) -> Shapes:
         return {"control_change": (bank.layout(prototype).parameter_count,)}
 
     def after_round(self, view: ServerView, updates: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:
-        changes = {p: [u.extras["control_change"] for u in updates if u.prototype == p] for p in weights}
-        moved = {p: _moved(_control(view, p), own, view.clients_of[p]) for p, own in changes.items() if own}
-        return {**view.memory, **moved}
+        changes = self.accumulator(view)
+        for update in updates:
+            changes.add(update)
+        return changes.memory(weights)
+
+    def accumulator(self, view: ServerView) -> MemoryAccumulator:
+        return _Changes(view)
+
+
+class _Changes(MemoryAccumulator):
+    """c + (1/N) sum (c_i+ - c_i), in double precision as the average of weights."""
+
+    def __init__(self, view: ServerView) -> None:
+        super().__init__(view)
+        self.sums: dict[str, Sum] = {}
+
+    def add(self, update: Update) -> None:
+        change = update.extras["control_change"]
+        if update.prototype not in self.sums:
+            self.sums[update.prototype] = Sum(len(change))
+        self.sums[update.prototype].add(change)
+
+    def memory(self, weights: Mapping[str, Weights]) -> Tensors:
+        return {
+            **self.view.memory,
+            **{prototype: self._moved(prototype, sum_) for prototype, sum_ in self.sums.items()},
+        }
+
+    def _moved(self, prototype: str, changes: Sum) -> Tensor:
+        control = _control(self.view, prototype)
+        changes.total.div_(self.view.clients_of[prototype])
+        changes.add(control)
+        return changes.total.to(control.dtype)
 
 
 def _control(view: ServerView, prototype: str) -> Tensor:
     """c: each prototype has its own, because gradients of different networks do not add up."""
-    return view.memory.get(prototype, torch.zeros_like(view.weights[prototype].parameters))
-
-
-def _moved(control: Tensor, changes: Sequence[Tensor], clients: int) -> Tensor:
-    """c + (1/N) sum (c_i+ - c_i), in double precision as the average of weights."""
-    total = torch.zeros_like(control, dtype=torch.float64)
-    for change in changes:
-        total.add_(change)
-    return (control + total / clients).to(control.dtype)
+    return view.memory[prototype] if prototype in view.memory else torch.zeros_like(view.weights[prototype].parameters)
 
 
 class _ControlHooks(Hooks):
@@ -75,7 +99,7 @@ class _ControlHooks(Hooks):
         self.client = client
         self.momentum = optimizer.momentum
         self.server = client.received["control"]
-        self.own = client.state.get("control", torch.zeros_like(self.server))
+        self.own = client.state["control"] if "control" in client.state else torch.zeros_like(self.server)
         self.parameters = list(client.model.parameters())
         self.corrections = as_parameters(self.server - self.own, self.parameters)
         self.last_pace = self.pace = 0.0
@@ -95,9 +119,10 @@ class _ControlHooks(Hooks):
     @cached_property
     def change(self) -> Tensor:
         """c_i+ - c_i, written so that client and server add the very same numbers."""
-        start = self.client.start
-        distance = start.parameters - Weights.of(self.client.model, start.layout).parameters
-        return distance / (self.pace * self.client.learning_rate) - self.server
+        start, self.corrections = self.client.start, []  # in place, as a model may be large: nobody else sees it yet
+        change = Weights.of(self.client.model, start.layout).parameters
+        torch.sub(start.parameters, change, out=change)
+        return change.div_(self.pace * self.client.learning_rate).sub_(self.server)
 
     def extras(self) -> Tensors:
         return {"control_change": self.change}

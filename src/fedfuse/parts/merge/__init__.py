@@ -7,7 +7,7 @@ An aggregator or server optimizer of other frameworks is a merge here. Robust ag
 from typing import Annotated
 
 from fedfuse.core.choice import OneOf
-from fedfuse.parts.merge.base import Merge, Merged
+from fedfuse.parts.merge.base import Merge, MergeAccumulator, Merged
 from fedfuse.parts.merge.batch_norm import BatchNormPolicy, settle
 from fedfuse.parts.merge.matched import Matched
 from fedfuse.parts.merge.mean import Mean
@@ -15,4 +15,14 @@ from fedfuse.parts.merge.momentum import Momentum
 
 AnyMerge = Annotated[Merge, OneOf(Mean, Momentum, Matched)]
 
-__all__ = ["AnyMerge", "BatchNormPolicy", "Matched", "Mean", "Merge", "Merged", "Momentum", "settle"]
+__all__ = [
+    "AnyMerge",
+    "BatchNormPolicy",
+    "Matched",
+    "Mean",
+    "Merge",
+    "MergeAccumulator",
+    "Merged",
+    "Momentum",
+    "settle",
+]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from fedfuse.core.messages import Tensors, Update
-from fedfuse.core.weights import Weights, mean
+from fedfuse.core.weights import Average, Weights, mean, shares
+from fedfuse.parts.accumulator import Accumulator
 from fedfuse.parts.base import MethodPart
 from fedfuse.parts.context import ServerView
 
@@ -51,13 +53,56 @@ class Merge(MethodPart):
     def merge(self, view: ServerView, prototype: str, updates: Sequence[Update]) -> Merged:
         """Combine at least one update; they come in client order."""
 
+    def accumulator(self, view: ServerView, prototype: str, examples: Sequence[int]) -> MergeAccumulator:
+        """The same one by one, of updates of which it is known before how many ``examples`` each stands for."""
+        raise NotImplementedError
+
+
+class MergeAccumulator(Accumulator):
+    """A merge that takes the updates of one prototype one by one."""
+
+    @abstractmethod
+    def merged(self) -> Merged:
+        """What all of them come to."""
+
 
 class WeightedMerge(Merge):
     """The base of merges in which clients count by their data, or all the same."""
 
     weighting: Weighting = Field("examples", description="examples: n_k / sum n_j as printed; uniform: 1/m")
 
+    def coefficients(self, examples: Sequence[int]) -> list[float]:
+        """How much clients count that have so many examples."""
+        return [float(number) if self.weighting == "examples" else 1.0 for number in examples]
+
     def average(self, updates: Sequence[Update]) -> Weights:
         """The (weighted) mean of parameters and floating buffers."""
-        coefficients = [float(u.examples) if self.weighting == "examples" else 1.0 for u in updates]
-        return mean([u.weights for u in updates], coefficients)
+        return mean([u.weights for u in updates], self.coefficients([u.examples for u in updates]))
+
+
+class AveragingMerge(WeightedMerge):
+    """The base of merges that need nothing of the updates but their (weighted) mean, buffers included."""
+
+    @abstractmethod
+    def step(self, view: ServerView, prototype: str, average: Weights) -> Merged:
+        """What becomes of the average."""
+
+    def merge(self, view: ServerView, prototype: str, updates: Sequence[Update]) -> Merged:
+        return self.step(view, prototype, self.average(updates))
+
+    def accumulator(self, view: ServerView, prototype: str, examples: Sequence[int]) -> MergeAccumulator:
+        return _Averaging(partial(self.step, view, prototype), shares(self.coefficients(examples)))
+
+
+class _Averaging(MergeAccumulator):
+    def __init__(self, step: Callable[[Weights], Merged], shares: Sequence[float]) -> None:
+        self.step, self.shares = step, iter(shares)
+        self.average: Average | None = None
+
+    def add(self, update: Update) -> None:
+        self.average = self.average or Average(update.weights)
+        self.average.add(update.weights, next(self.shares))
+
+    def merged(self) -> Merged:
+        assert self.average is not None, "at least one update"
+        return self.step(self.average.result())

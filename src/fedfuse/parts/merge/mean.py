@@ -7,24 +7,22 @@ BatchNorm statistics are the average's: a longer step could make a running varia
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field
 
-from fedfuse.core.messages import Update
+from fedfuse.core.weights import Weights
 from fedfuse.parts.context import ServerView
-from fedfuse.parts.merge.base import Merged, WeightedMerge
+from fedfuse.parts.merge.base import AveragingMerge, Merged
 
 
-class Mean(WeightedMerge):
+class Mean(AveragingMerge):
     """Weighted mean of the clients' weights."""
 
     kind: Literal["mean"] = "mean"
     server_rate: float = Field(1.0, gt=0, description="eta_g: length of the step to the average; 1 is the average")
 
-    def merge(self, view: ServerView, prototype: str, updates: Sequence[Update]) -> Merged:
-        average = self.average(updates)
+    def step(self, view: ServerView, prototype: str, average: Weights) -> Merged:
         if self.server_rate == 1:
             return Merged(average)  # x + (avg - x) would be the average only up to rounding
         previous = view.weights[prototype].parameters

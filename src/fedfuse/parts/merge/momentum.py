@@ -8,18 +8,17 @@ BatchNorm statistics are the average's: momentum on a running variance could mak
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 import torch
 from pydantic import Field
 
-from fedfuse.core.messages import Update
+from fedfuse.core.weights import Weights
 from fedfuse.parts.context import ServerView
-from fedfuse.parts.merge.base import Merged, WeightedMerge
+from fedfuse.parts.merge.base import AveragingMerge, Merged
 
 
-class Momentum(WeightedMerge):
+class Momentum(AveragingMerge):
     """Weighted mean, continued in the direction of the past rounds."""
 
     kind: Literal["momentum"] = "momentum"
@@ -33,8 +32,8 @@ class Momentum(WeightedMerge):
         0, ge=0, description="first rounds that only average, and leave their d as v; FedBE's code: 2, others 0"
     )
 
-    def merge(self, view: ServerView, prototype: str, updates: Sequence[Update]) -> Merged:
-        average, previous = self.average(updates), view.weights[prototype].parameters
+    def step(self, view: ServerView, prototype: str, average: Weights) -> Merged:
+        previous = view.weights[prototype].parameters
         difference = previous - average.parameters
         if view.round <= self.warm_up:
             return Merged(average, {"velocity": difference})
