@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import torch
 
-from fedfuse.data.dataset import Examples
+from fedfuse.data.dataset import Examples, Selection
 from fedfuse.data.partition.assignment import Assignment
 
 
 class ClientDatasets(Mapping[int, Examples]):
     """A partition laid over one set of examples that stays in memory once."""
 
-    def __init__(self, examples: Examples, assignment: Assignment) -> None:
+    def __init__(self, examples: Selection, assignment: Assignment) -> None:
         self.examples = examples
         # Two tensors for all clients: each is a file to worker processes.
         self._positions = torch.from_numpy(assignment.positions)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import torch
@@ -13,6 +14,7 @@ from fedfuse.core.text import PADDING, TextShape
 from fedfuse.data.readers.contents import Columns
 from fedfuse.data.tokens import Tokenizer
 
+BLOCK = 4096
 InputKind = Literal["images", "texts", "numbers"]
 
 
@@ -59,6 +61,43 @@ class Examples:
     @property
     def lengths(self) -> Tensor | None:
         return lengths(self.inputs)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Some examples of a larger set, which are copied out only where somebody asks for them."""
+
+    examples: Examples
+    where: Tensor
+
+    def __len__(self) -> int:
+        return len(self.where)
+
+    @property
+    def inputs(self) -> Tensor:
+        return self.examples.inputs[self.where]
+
+    @cached_property
+    def labels(self) -> Tensor:
+        return self.examples.labels[self.where]
+
+    @cached_property
+    def owners(self) -> Owners | None:
+        return None if self.examples.owners is None else self.examples.owners.select(self.where)
+
+    def select(self, indices: Tensor) -> Examples:
+        """The examples at these positions of the selection, copied in this order."""
+        return self.examples.select(self.where[indices])
+
+    def copied(self) -> Examples:
+        """All of them."""
+        return Examples(self.inputs, self.labels, self.owners)
+
+    def blocks(self) -> Iterator[Tensor]:
+        """All inputs, then all labels, a few at a time."""
+        for tensor in (self.examples.inputs, self.examples.labels):
+            for where in self.where.split(BLOCK):
+                yield tensor[where]
 
 
 def kind_of(inputs: Tensor) -> InputKind:

@@ -221,7 +221,7 @@ def _source(
         return None
     surroundings = Surroundings(
         splits.public,
-        splits.train,
+        splits.train.copied(),
         transform,
         compute,
         Key(config.seed).child("source"),

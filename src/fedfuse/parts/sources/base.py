@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor
 
+from fedfuse.core.copies import copies
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.part import Part
 from fedfuse.core.randomness import Key
@@ -122,14 +122,7 @@ def _true_labels(name: str, labels: Tensor | None, classes: int) -> Tensor:
 
 def _overlap(raw: Tensor, others: Tensor) -> int:
     """How many source inputs are exact copies of others."""
-    if raw.dtype != others.dtype:
-        return 0
-    held = {row.tobytes() for row in _rows(others)}
-    return sum(row.tobytes() in held for row in _rows(raw))
-
-
-def _rows(inputs: Tensor) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
-    return inputs.reshape(len(inputs), -1).numpy()
+    return 0 if raw.dtype != others.dtype else copies(raw.numpy(), others.numpy())
 
 
 def _times(shape: tuple[int, ...]) -> str:
