@@ -18,8 +18,8 @@ SELECTION = Selection(WHOLE, WHERE)
 def equal(one: Examples, other: Examples) -> bool:
     assert one.owners is not None
     assert other.owners is not None
-    pairs = zip((one.inputs, one.labels, one.owners.numbers), (other.inputs, other.labels, other.owners.numbers))
-    return all(torch.equal(a, b) for a, b in pairs)
+    ours, theirs = ((e.inputs, e.labels, e.owners.numbers) for e in (one, other))
+    return all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
 
 
 def test_it_reads_like_a_copy() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-import numpy as np
 import torch
 
 from fedfuse.data.dataset import Examples, Selection
@@ -18,16 +17,16 @@ class ClientDatasets(Mapping[int, Examples]):
         self.examples = examples
         # Two tensors for all clients: each is a file to worker processes.
         self._positions = torch.from_numpy(assignment.positions)
-        self._borders = torch.from_numpy(np.concatenate([[0], assignment.ends]))
+        self._ends = torch.from_numpy(assignment.ends)
 
     def __getitem__(self, client: int) -> Examples:
         if client not in range(len(self)):
             raise KeyError(client)
-        start, end = self._borders[client : client + 2].tolist()
-        return self.examples.select(self._positions[start:end])
+        start = self._ends[client - 1] if client else 0
+        return self.examples.select(self._positions[start : self._ends[client]])
 
     def __iter__(self) -> Iterator[int]:
         return iter(range(len(self)))
 
     def __len__(self) -> int:
-        return len(self._borders) - 1
+        return len(self._ends)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 import torch
@@ -77,11 +76,11 @@ class Selection:
     def inputs(self) -> Tensor:
         return self.examples.inputs[self.where]
 
-    @cached_property
+    @property
     def labels(self) -> Tensor:
         return self.examples.labels[self.where]
 
-    @cached_property
+    @property
     def owners(self) -> Owners | None:
         return None if self.examples.owners is None else self.examples.owners.select(self.where)
 
