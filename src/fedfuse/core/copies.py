@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -14,21 +15,30 @@ BLOCK = 4096
 WORD = 8
 
 
-def copies(rows: Rows, others: Rows) -> int:
-    """How many of ``rows`` are among ``others``; both are of one type and, but for the number of rows, of one shape."""
-    alike = np.isin(_checksums(others), _checksums(rows))  # other rows with equal checksums are few, and looked at
-    held = {row.tobytes() for row in others[alike]}
+def copies(rows: Rows, others: Iterable[Rows]) -> int:
+    """How many of ``rows`` are among ``others``, which come in blocks; all are of one type and one shape."""
+    checksums = np.sort(_checksums(rows))
+    held = {row.tobytes() for block in others for row in block[_are_among(_checksums(block), checksums)]}
     return sum(row.tobytes() in held for row in rows)
+
+
+def _are_among(numbers: NDArray[np.uint64], known: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Which numbers are known; ``known`` is sorted."""
+    if not len(known):
+        return np.zeros(len(numbers), dtype=np.bool_)
+    nearest = known[np.searchsorted(known, numbers).clip(max=len(known) - 1)]
+    return np.equal(nearest, numbers)
 
 
 def _checksums(rows: Rows) -> NDArray[np.uint64]:
     """A number of each row's bytes: equal for equal rows, and hardly ever for others."""
-    width = -(-rows[:1].nbytes // WORD)
-    factors = np.random.default_rng(0).integers(1, 2**64, size=width, dtype=np.uint64, endpoint=False)
+    size = rows.itemsize * int(np.prod(rows.shape[1:]))
+    width = -(-size // WORD)
+    factors = np.random.default_rng(0).integers(1, 2**64, size=width, dtype=np.uint64)
     found = np.empty(len(rows), dtype=np.uint64)
     for start in range(0, len(rows), BLOCK):
         block = rows[start : start + BLOCK]
         words = np.zeros((len(block), width * WORD), dtype=np.uint8)
-        words[:, : block[:1].nbytes] = np.ascontiguousarray(block).reshape(len(block), -1).view(np.uint8)
+        words[:, :size] = np.ascontiguousarray(block).reshape(len(block), -1).view(np.uint8)
         found[start : start + BLOCK] = (words.view(np.uint64) * factors).sum(axis=1)  # beyond 64 bits is cut off
     return found

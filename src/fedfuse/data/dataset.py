@@ -58,8 +58,16 @@ class Examples:
         return tuple(self.inputs.shape[1:])
 
     @property
+    def kind(self) -> InputKind:
+        return kind_of(self.inputs)
+
+    @property
     def lengths(self) -> Tensor | None:
         return lengths(self.inputs)
+
+    def blocks(self) -> Iterator[Tensor]:
+        """All inputs, a few at a time."""
+        yield from self.inputs.split(BLOCK)
 
 
 @dataclass(frozen=True)
@@ -88,15 +96,19 @@ class Selection:
         """The examples at these positions of the selection, copied in this order."""
         return self.examples.select(self.where[indices])
 
-    def copied(self) -> Examples:
-        """All of them."""
-        return Examples(self.inputs, self.labels, self.owners)
+    @property
+    def kind(self) -> InputKind:
+        return self.examples.kind
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one input."""
+        return self.examples.shape
 
     def blocks(self) -> Iterator[Tensor]:
-        """All inputs, then all labels, a few at a time."""
-        for tensor in (self.examples.inputs, self.examples.labels):
-            for where in self.where.split(BLOCK):
-                yield tensor[where]
+        """All inputs, a few at a time, so that they need not all be copied at once."""
+        for where in self.where.split(BLOCK):
+            yield self.examples.inputs[where]
 
 
 def kind_of(inputs: Tensor) -> InputKind:

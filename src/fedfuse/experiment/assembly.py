@@ -221,7 +221,7 @@ def _source(
         return None
     surroundings = Surroundings(
         splits.public,
-        splits.train.copied(),
+        splits.train,
         transform,
         compute,
         Key(config.seed).child("source"),
