@@ -27,7 +27,7 @@ def _are_among(numbers: NDArray[np.uint64], known: NDArray[np.uint64]) -> NDArra
     if not len(known):
         return np.zeros(len(numbers), dtype=np.bool_)
     nearest = known[np.searchsorted(known, numbers).clip(max=len(known) - 1)]
-    return np.equal(nearest, numbers)
+    return np.asarray(nearest == numbers)
 
 
 def _checksums(rows: Rows) -> NDArray[np.uint64]:
