@@ -18,7 +18,6 @@ import yaml
 
 from fedfuse.experiment.assembly import build
 from fedfuse.experiment.run import Experiment
-from fedfuse.federation.checkpoint import save_checkpoint
 from fedfuse.federation.events import EventLog
 from tests.helpers import files_of, without_seconds
 
@@ -79,19 +78,25 @@ def count(work) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("method", ["fedavg", "scaffold", "feddf", "fd"])
-def test_a_round_costs_the_same(data, tmp_path, method):
+def test_a_round_costs_the_same(data, method):
     counts = {}
     for clients in (FEW, MANY):
         built = build(Experiment(raw(data(clients), clients, method)).config, EventLog())
         with closing(built.federation.engine):
             snapshot = built.federation.advance(built.federation.advance(built.federation.start()))
             counts[clients] = count(lambda: built.federation.advance(snapshot))  # noqa: B023 - called at once
-            save_checkpoint(tmp_path / str(clients), snapshot, "identity")
     (calls, peak), (calls_of_many, peak_of_many) = counts[FEW], counts[MANY]
     assert calls_of_many <= 1.02 * calls
     assert peak_of_many <= peak + 20_000
-    written = [sum(file.stat().st_size for file in (tmp_path / str(n)).rglob("*.*")) for n in (FEW, MANY)]
-    assert written[1] <= written[0] + 500
+
+
+@pytest.mark.parametrize("method", ["scaffold", "local-only"])
+def test_checkpoints_are_as_small(data, tmp_path, method):
+    written = []
+    for clients in (FEW, MANY):
+        folder = Experiment(raw(data(clients), clients, method, rounds=2)).run(tmp_path / str(clients)).folder
+        written.append(sum(file.stat().st_size for file in folder.checkpoints.rglob("*") if file.is_file()))
+    assert written[1] <= 1.1 * written[0] + 500
 
 
 def test_a_client_is_no_object(data):
