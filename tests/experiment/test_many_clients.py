@@ -86,7 +86,7 @@ def test_a_round_costs_the_same(data, method):
             snapshot = built.federation.advance(built.federation.advance(built.federation.start()))
             counts[clients] = count(lambda: built.federation.advance(snapshot))  # noqa: B023 - called at once
     (calls, peak), (calls_of_many, peak_of_many) = counts[FEW], counts[MANY]
-    assert calls_of_many <= 1.02 * calls
+    assert calls_of_many <= 1.1 * calls  # who is drawn decides how many of them are trained together
     assert peak_of_many <= peak + 20_000
 
 
