@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor
@@ -10,6 +11,11 @@ from torch import Tensor
 
 def sha256_of(*tensors: Tensor) -> str:
     """Of the bytes of these tensors, one after the other; their types and shapes do not count."""
+    return sha256_of_all(tensors)
+
+
+def sha256_of_all(tensors: Iterable[Tensor]) -> str:
+    """The same of tensors that need not all be there at a time."""
     digest = hashlib.sha256()
     for tensor in tensors:
         digest.update(tensor.contiguous().numpy().data)

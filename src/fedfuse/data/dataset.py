@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,6 +14,7 @@ from fedfuse.core.text import PADDING, TextShape
 from fedfuse.data.readers.contents import Columns
 from fedfuse.data.tokens import Tokenizer
 
+BLOCK = 4096
 InputKind = Literal["images", "texts", "numbers"]
 
 
@@ -58,8 +59,57 @@ class Examples:
         return tuple(self.inputs.shape[1:])
 
     @property
+    def kind(self) -> InputKind:
+        return kind_of(self.inputs)
+
+    @property
     def lengths(self) -> Tensor | None:
         return lengths(self.inputs)
+
+    def blocks(self) -> Iterator[Tensor]:
+        """All inputs, a few at a time."""
+        yield from self.inputs.split(BLOCK)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Some examples of a larger set, which are copied out only where somebody asks for them."""
+
+    examples: Examples
+    where: Tensor
+
+    def __len__(self) -> int:
+        return len(self.where)
+
+    @property
+    def inputs(self) -> Tensor:
+        return self.examples.inputs[self.where]
+
+    @property
+    def labels(self) -> Tensor:
+        return self.examples.labels[self.where]
+
+    @property
+    def owners(self) -> Owners | None:
+        return None if self.examples.owners is None else self.examples.owners.select(self.where)
+
+    def select(self, indices: Tensor) -> Examples:
+        """The examples at these positions of the selection, copied in this order."""
+        return self.examples.select(self.where[indices])
+
+    @property
+    def kind(self) -> InputKind:
+        return self.examples.kind
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one input."""
+        return self.examples.shape
+
+    def blocks(self) -> Iterator[Tensor]:
+        """All inputs, a few at a time, so that they need not all be copied at once."""
+        for where in self.where.split(BLOCK):
+            yield self.examples.inputs[where]
 
 
 def kind_of(inputs: Tensor) -> InputKind:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from fedfuse.catalogue.card import Normalisation
@@ -29,5 +31,21 @@ def _of_images(images: Array) -> tuple[Array, Array]:
 
 
 def _of_features(features: Array) -> tuple[Array, Array]:
+    if features.ndim == 2 and features.shape[1] > 1:  # NumPy adds the numbers of a single column in another order
+        return _of_rows(features)
     axes = (0, *range(2, features.ndim))
     return features.mean(axis=axes, dtype=np.float64), features.std(axis=axes, dtype=np.float64)
+
+
+def _of_rows(rows: Array) -> tuple[Array, Array]:
+    """A block at a time instead of a second table in double precision, with the bits of NumPy's mean and deviation."""
+    mean = _sum(rows, lambda block: block.astype(np.float64)) / len(rows)
+    return mean, np.sqrt(_sum(rows, lambda block: np.square(block - mean)) / len(rows))
+
+
+def _sum(rows: Array, of_block: Callable[[Array], Array]) -> Array:
+    """Row after row from the first to the last."""
+    total = np.full(rows.shape[1], -0.0)  # to which any first row can be added and stays what it is
+    for start in range(0, len(rows), BLOCK):
+        total = np.add.reduce(np.concatenate([total[None], of_block(rows[start : start + BLOCK])]), axis=0)
+    return total

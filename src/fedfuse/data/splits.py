@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from fedfuse.core.errors import ConfigError, DataError
-from fedfuse.core.hashes import sha256_of
+from fedfuse.core.hashes import sha256_of_all
 from fedfuse.core.randomness import Key
-from fedfuse.data.dataset import Dataset, Examples
+from fedfuse.data.dataset import Dataset, Examples, Selection
 from fedfuse.data.settings import DataSettings, Official
 
 Indices = NDArray[np.int64]
@@ -29,9 +30,9 @@ class SplitIndices:
 
 @dataclass(frozen=True)
 class Splits:
-    """Disjoint parts that together are the whole dataset."""
+    """Disjoint parts that together are the whole dataset. What the clients have is nearly all of it and not copied."""
 
-    train: Examples
+    train: Selection
     validation: Examples
     public: Examples
     test: Examples
@@ -40,14 +41,14 @@ class Splits:
     def sha256(self) -> str:
         """Of all examples, whoever sees them."""
         parts = (self.train, self.validation, self.public, self.test)
-        return sha256_of(*(tensor for part in parts for tensor in (part.inputs, part.labels)))
+        return sha256_of_all(chain.from_iterable(chain(part.blocks(), [part.labels]) for part in parts))
 
 
 def split(dataset: Dataset, settings: DataSettings, key: Key) -> Splits:
     """Divide; the test examples depend on the key and ``test`` alone, not on the other sizes."""
     indices = split_indices(len(dataset.train), dataset.test is not None, settings, key)
     return Splits(
-        _part(dataset, indices.train),
+        Selection(dataset.train, torch.from_numpy(indices.train)),
         _official_or_part(dataset, dataset.validation, indices.validation),
         _official_or_part(dataset, dataset.public, indices.public),
         _official_or_part(dataset, dataset.test, indices.test),

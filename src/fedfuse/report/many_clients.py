@@ -11,6 +11,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from fedfuse.data import PartitionReport
+from fedfuse.data.partition.report import borders
 from fedfuse.report.style import COLOURS, GRAY, INK, SMALL_SIZE
 
 Numbers = npt.NDArray[np.float64]
@@ -32,15 +33,13 @@ class Columns:
 
     @staticmethod
     def of(report: PartitionReport, most: int = MOST_COLUMNS) -> Columns:
-        clients = len(report.assignment)
-        number = min(most, clients)
-        edges = -(-np.arange(number + 1) * clients // number)  # rounded up, as clients fall into groups
+        edges = borders(len(report.assignment), most)
         together, sizes = np.diff(edges), report.sizes
         return Columns(
             edges,
             np.add.reduceat(sizes, edges[:-1]) / together,
             np.maximum.reduceat(sizes, edges[:-1]),
-            report.counts(number) / together[:, None],
+            report.counts(most) / together[:, None],
         )
 
     @property

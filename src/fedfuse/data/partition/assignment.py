@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from functools import cached_property
 from typing import overload
 
 import numpy as np
@@ -44,13 +43,16 @@ class Assignment(Sequence[Indices]):
     def __getitem__(self, client: int | slice) -> Indices | list[Indices]:
         if isinstance(client, slice):
             return [self[one] for one in range(len(self))[client]]
-        number = range(len(self))[client]
-        return self.positions[self.ends[number - 1] if number else 0 : self.ends[number]]
+        return self.positions[self.where(range(len(self))[client])]
 
     def __len__(self) -> int:
         return len(self.ends)
 
-    @cached_property
+    def where(self, client: int) -> slice:
+        """Where a client's own lie among those of all clients."""
+        return slice(int(self.ends[client - 1]) if client else 0, int(self.ends[client]))
+
+    @property
     def sizes(self) -> Indices:
         return np.diff(self.ends, prepend=0)
 

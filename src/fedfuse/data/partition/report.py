@@ -92,10 +92,8 @@ class PartitionReport:
 
     def counts(self, groups: int | None = None) -> Counts:
         """Examples by client and class; by group of neighbours and class if clients are taken together."""
-        clients = len(self.assignment)
-        rows = clients if groups is None else min(groups, clients)
-        first = self.assignment.for_each_position(np.arange(clients) * rows // max(clients, 1) * self.classes)
-        return np.bincount(first + self.labels, minlength=rows * self.classes).reshape(rows, self.classes)
+        ends = self.assignment.ends[borders(len(self.assignment), groups)[1:] - 1]
+        return np.stack([np.bincount(own, minlength=self.classes) for own in np.split(self.labels, ends[:-1])])
 
     def in_words(self) -> str:
         """One line: how many clients, how large, how many classes each."""
@@ -168,14 +166,19 @@ class _Shares(Sequence[ClientShare]):
         if isinstance(client, slice):
             return [self[one] for one in range(len(self))[client]]
         report, number = self._report, range(len(self))[client]
-        end = report.assignment.ends[number]
-        labels = report.labels[end - report.sizes[number] : end]
+        labels = report.labels[report.assignment.where(number)]
         counts = np.bincount(labels, minlength=report.classes)
         name = str(number) if report.names is None else report.names[number]
         return ClientShare(name, len(labels), tuple(counts.tolist()))
 
     def __len__(self) -> int:
         return len(self._report.assignment)
+
+
+def borders(clients: int, groups: int | None) -> Counts:
+    """Where groups of neighbours begin, and after them where the last one ends; as many groups as clients if None."""
+    number = clients if groups is None else min(groups, clients)
+    return -(-np.arange(number + 1) * clients // number)
 
 
 def _range(values: Counts) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,10 @@ from fedfuse.core.errors import DataError
 from fedfuse.data.tokens import Tokenizer
 
 Array = NDArray[Any]
+BLOCK = 4096
+"""Rows that are looked at together, so that a check takes no memory to speak of."""
+USABLE: tuple[Literal["C"], Literal["W"]] = ("C", "W")
+"""What torch asks of arrays. Others are copied, such as the read-only memory that Arrow lends."""
 UNLABELLED = -1
 """In the place of a label that is not there."""
 
@@ -151,7 +155,7 @@ def checked_labels(values: Array, where: str) -> NDArray[np.int64]:
         raise DataError(
             f"{where}: the labels are {values.dtype} of shape {values.shape}; they must be one whole number per example"
         )
-    return values.astype(np.int64)
+    return np.require(values, np.int64, USABLE)
 
 
 def check_range(labels: Array, classes: int, where: str, first: int = 0) -> None:
@@ -177,9 +181,11 @@ def checked_features(values: Array, where: str) -> NDArray[np.float32]:
     """Finite float32 numbers, at least one per example."""
     if values.dtype.kind not in "iuf":
         raise DataError(f"{where}: the inputs are {values.dtype}; they must be numbers or uint8 images")
-    features = np.array(values, dtype=np.float32, order="C")  # a copy: Arrow lends read-only memory
-    finite = np.isfinite(features.reshape(len(features), -1)).all(axis=1)
-    if not finite.all():
-        row = int(np.flatnonzero(~finite)[0])
-        raise DataError(f"{where}, row {row}: an input is NaN or infinite; remove the row or fill in the number")
+    features = np.require(values, np.float32, USABLE)
+    for start in range(0, len(features), BLOCK):
+        block = features[start : start + BLOCK]
+        finite = np.isfinite(block.reshape(len(block), -1)).all(axis=1)
+        if not finite.all():
+            row = start + int(np.flatnonzero(~finite)[0])
+            raise DataError(f"{where}, row {row}: an input is NaN or infinite; remove the row or fill in the number")
     return features

@@ -5,16 +5,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor
 
+from fedfuse.core.copies import copies
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.part import Part
 from fedfuse.core.randomness import Key
 from fedfuse.data import Examples, Transform
-from fedfuse.data.dataset import kind_of
+from fedfuse.data.dataset import Selection, kind_of
 from fedfuse.data.tokens import Tokenizer
 from fedfuse.runtime.compute import Compute
 from fedfuse.runtime.source import Source
@@ -25,7 +25,7 @@ class Surroundings:
     """What a source may need to know of the experiment it serves."""
 
     public: Examples
-    clients: Examples
+    clients: Examples | Selection
     transform: Transform
     compute: Compute
     key: Key
@@ -73,7 +73,7 @@ class FiniteSource(SourceSettings):
 
 def refuse_texts(kind: str, surroundings: Surroundings) -> None:
     """For sources whose inputs are made of continuous numbers."""
-    if kind_of(surroundings.clients.inputs) == "texts":
+    if surroundings.clients.kind == "texts":
         raise ConfigError(f"source {kind} cannot make texts; use held_out, dataset or folder")
 
 
@@ -93,7 +93,7 @@ def make_source(
     incomplete: str | None = None,
 ) -> Source:
     """The source, unless the models cannot read it; ``remedy`` says what to do about inputs of another shape."""
-    kind, needed = kind_of(raw), kind_of(surroundings.clients.inputs)
+    kind, needed = kind_of(raw), surroundings.clients.kind
     if "texts" in (kind, needed) and kind != needed:
         raise ConfigError(f"source '{name}' has {kind}, but the clients' models read {needed}; choose another source")
     if tuple(raw.shape[1:]) != surroundings.shape:
@@ -103,8 +103,8 @@ def make_source(
         )
     if len(raw) < 2:
         raise ConfigError(f"source '{name}' has {len(raw)} input(s); distillation needs at least 2")
-    overlap = _overlap(raw, surroundings.clients.inputs)
-    test_overlap = 0 if surroundings.test is None else _overlap(raw, surroundings.test.inputs)
+    overlap = _overlap(raw, surroundings.clients)
+    test_overlap = 0 if surroundings.test is None else _overlap(raw, surroundings.test)
     known = _true_labels(name, labels, surroundings.classes) if surroundings.reads_labels else None
     return Source(
         name, raw, transform, surroundings.compute, overlap, known, incomplete=incomplete, test_overlap=test_overlap
@@ -120,16 +120,9 @@ def _true_labels(name: str, labels: Tensor | None, classes: int) -> Tensor:
     return labels
 
 
-def _overlap(raw: Tensor, others: Tensor) -> int:
+def _overlap(raw: Tensor, others: Examples | Selection) -> int:
     """How many source inputs are exact copies of others."""
-    if raw.dtype != others.dtype:
-        return 0
-    held = {row.tobytes() for row in _rows(others)}
-    return sum(row.tobytes() in held for row in _rows(raw))
-
-
-def _rows(inputs: Tensor) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
-    return inputs.reshape(len(inputs), -1).numpy()
+    return 0 if kind_of(raw) != others.kind else copies(raw.numpy(), (block.numpy() for block in others.blocks()))
 
 
 def _times(shape: tuple[int, ...]) -> str:

@@ -53,8 +53,8 @@ class UnlabelledFiles(FiniteSource):
             raise ConfigError(
                 f"source.resize and source.channels are for images, but {path} holds {kind_of(inputs)}; remove them"
             )
-        if inputs.dtype != surroundings.clients.inputs.dtype:
-            kinds = kind_of(inputs), kind_of(surroundings.clients.inputs)
+        kinds = kind_of(inputs), surroundings.clients.kind
+        if kinds[0] != kinds[1]:
             raise ConfigError(f"source.path: {path} holds {kinds[0]}, but the clients have {kinds[1]}")
         if kind_of(inputs) == "texts" and self.normalisation != "experiment":
             raise ConfigError(f"source.normalisation is for images and numbers, but {path} holds texts; remove it")

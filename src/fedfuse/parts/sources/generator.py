@@ -67,7 +67,7 @@ class FrozenGenerator(SourceSettings):
                 made = function(self.size, key.child("noise").torch(), **options)
             except Exception as error:  # whatever a user's function raises is the user's to mend
                 raise ConfigError(f"source: {name} failed with {first_line(error)}") from error
-        images = surroundings.clients.inputs.dtype == torch.uint8
+        images = surroundings.clients.kind == "images"
         raw = _checked(made, name, self.size, images)
         return make_source(name, raw, surroundings.transform, surroundings, "choose a generator of that shape")
 
