@@ -46,8 +46,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     kept = Kept(FOLDER / "turns" / f"{_identity(plan)}.jsonl")
     if options.fresh:
         kept = Kept.anew(kept.path)
-    with BenchProgress(console) as progress:
-        done = carry_out(plan, kept, progress)
+    try:
+        with BenchProgress(console) as progress:
+            done = carry_out(plan, kept, progress)
+    except KeyboardInterrupt:
+        console.print("interrupted; finished turns are kept, and the same command goes on")
+        return 2
     show(done)
     write_text(options.out, done.to_json() + "\n")
     if options.page is not None:

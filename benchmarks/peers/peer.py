@@ -54,7 +54,7 @@ def _cores(peer: Peer) -> tuple[bool, ...]:
 
 
 def _contender(peer: Peer, workload: Workload, python: Path | str, all_cores: bool) -> Contender:
-    name = f"{peer.requirement.replace('==', ' ')}{', all cores' if all_cores else ''}"
+    name = f"{peer.name} {peer.requirement.partition('==')[2]}{', all cores' if all_cores else ''}"
     if isinstance(python, str):
         return Contender(name, all_cores=all_cores, unusable=python, sizes=("full", "small", "quick", "tiny"))
     threads = str(available_cores() if all_cores else 1)

@@ -47,7 +47,7 @@ def test_every_peer_has_a_program_and_a_pinned_version() -> None:
 def test_peers_take_part_where_their_programs_know_the_work() -> None:
     pythons = {peer.name: Path("python") for peer in PEERS}
     names = [row.label for row in with_peers(WORKLOADS["W1"], pythons).rows]
-    assert {"pfl 0.6.0", "flwr[simulation] 1.41.0, all cores"} <= set(names)
+    assert {"pfl 0.6.0", "Flower 1.41.0, all cores"} <= set(names)
     assert with_peers(WORKLOADS["W2"], pythons) is WORKLOADS["W2"]
 
 

@@ -48,7 +48,7 @@ def invoke(*arguments: str) -> str:
 
 @pytest.mark.usefixtures("canned_turns")
 def test_tables_and_their_meaning(capfd: pytest.CaptureFixture[str]) -> None:
-    text = invoke("W1", "W3") + capfd.readouterr().out
+    text = invoke("W1", "W3", "--turns", "2") + capfd.readouterr().out
     assert "W1 turn 1  plain loop" in text
     assert "1.00 [1.00..1.00]" in text
     assert "Says: large batches" in text

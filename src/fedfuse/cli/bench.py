@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def bench(
     workloads: Annotated[list[str] | None, typer.Argument(metavar="[W1...]", help="only these (default: all)")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="fewer and smaller ones, less than a minute")] = False,
-    turns: Annotated[int | None, typer.Option(min=1, help="of each contender (default: 2; with --quick 1)")] = None,
+    turns: Annotated[int, typer.Option(min=1, help="of each contender; several show how much a ratio varies")] = 1,
     assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="change a key of fedfuse's experiments")
     ] = None,
@@ -57,6 +57,8 @@ def show(benchmark: Benchmark) -> None:
         markup=False,
     )
     facts = benchmark.facts
+    if facts["size"] != "full":
+        console.print("These are small versions of the workloads; docs/performance.md has the whole ones.")
     print_facts(machine=f"{facts['machine']}, {facts['cores']} in use", torch=facts["torch"], date=facts["date"])
 
 

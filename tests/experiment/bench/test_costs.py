@@ -29,8 +29,8 @@ WORK = Work("mlp", (16,), clients=8, examples=20, sampled=4, batch=10, rate=0.1,
 IMAGES = replace(WORK, network="small_convnet", shape=(1, 28, 28))
 MORE_OPERATIONS_PER_STEP = 2
 """Than the hand-written loop: the loss is kept for the record, and a batch may change its layout."""
-CALLS_PER_CLIENT = 330
-CALLS_PER_ROUND = 650
+CALLS_PER_CLIENT = 400
+CALLS_PER_ROUND = 530
 """Beside its clients: sampling, merging, evaluating, logging, saving."""
 PACKAGE = str(Path(fedfuse.__file__).parent)
 

@@ -37,7 +37,7 @@ def bench(
     workloads: Sequence[str] = (),
     *,
     quick: bool = False,
-    turns: int | None = None,
+    turns: int = 1,
     assignments: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> Benchmark:
@@ -49,7 +49,7 @@ def bench(
     size: SizeName = "quick" if quick else "small"
     chosen = [workload for workload in pick(workloads) if any(size in one.sizes for one in workload.contenders)]
     with tempfile.TemporaryDirectory(prefix="fedfuse-bench-") as folder:
-        plan = Plan(chosen, size, turns or (1 if quick else 2), Path(folder), tuple(assignments))
+        plan = Plan(chosen, size, turns, Path(folder), tuple(assignments))
         return carry_out(plan, Kept(Path(folder) / "turns.jsonl"), progress)
 
 

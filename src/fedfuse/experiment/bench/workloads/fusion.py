@@ -93,7 +93,7 @@ def _for(per_step: Mapping[str, float], name: str, steps: int) -> dict[str, floa
 
 def _rows(contender: str, clock: str) -> tuple[Row, ...]:
     return (
-        Row(f"{contender}, fixed views", contender, f"fixed_{clock}", PLAIN_LOOP),
+        Row(f"{contender}, fixed views, whole fusion", contender, f"fixed_{clock}", PLAIN_LOOP),
         Row(f"{contender}, fixed views, {FURTHER:,} steps", contender, f"further_{clock}", PLAIN_LOOP),
         Row(f"{contender}, augmented views", f"{contender}, augmented", clock, AUGMENTED_LOOP),
     )

@@ -54,7 +54,7 @@ W2: Works = {
 }
 W3: Works = {
     "full": _W3,
-    "small": replace(_W3, rounds=4),
+    "small": replace(_W3, rounds=4, joining=8),
     "quick": replace(_W3, clients=200, sampled=20, rounds=5),
     "tiny": _tiny(_W3),
 }

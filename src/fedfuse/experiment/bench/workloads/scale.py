@@ -24,11 +24,11 @@ WORKS: Mapping[SizeName, Work] = {
 }
 _CLIENTS: Mapping[SizeName, Mapping[int, int]] = {
     "full": {FEW: FEW, SOME: SOME, MANY: MANY},
-    "small": {FEW: FEW, SOME: SOME, MANY: 100_000},
-    "quick": {FEW: FEW, SOME: SOME, MANY: 100_000},
+    "small": {FEW: FEW, SOME: SOME, MANY: MANY},
+    "quick": {FEW: FEW, SOME: SOME, MANY: MANY},
     "tiny": {FEW: 20, SOME: 40, MANY: 60},
 }
-"""Smaller sizes take fewer for a million."""
+"""Tests take fewer for a million."""
 
 
 def by_fedfuse(method: str, clients: int, setup: Setup) -> Outcome:
@@ -54,9 +54,11 @@ def called(method: str, clients: int) -> str:
 
 
 def _sizes(method: str, clients: int) -> tuple[SizeName, ...]:
-    if method == "fedavg" and clients != SOME:
-        return ("full", "small", "quick", "tiny")
-    return ("full", "tiny") if method != "fedavg" and clients != SOME else ("full",)
+    if clients == SOME:
+        return ("full",)
+    if method == "fedavg":
+        return ("full", "small", "tiny") if clients == MANY else ("full", "small", "quick", "tiny")
+    return ("full", "tiny")
 
 
 def _rows(method: str) -> tuple[Row, ...]:
@@ -72,7 +74,7 @@ def _rows(method: str) -> tuple[Row, ...]:
 SCALE = Workload(
     "W5",
     "20 clients of 3 examples a round, of 100, 10,000 and 1,000,000",
-    "what is spent per client, and whether it grows with clients that are only registered (100,000 in small sizes)",
+    "what is spent per client, and whether it grows with clients that are only registered",
     contenders=(
         Contender(PLAIN_LOOP, partial(by_hand, WORKS), sizes=("full", "small", "quick", "tiny")),
         *(
