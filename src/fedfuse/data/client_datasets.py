@@ -19,15 +19,20 @@ class ClientDatasets(Mapping[int, Examples]):
         self._positions = torch.from_numpy(assignment.positions)
         self._ends = torch.from_numpy(assignment.ends)
 
-    def size(self, client: int) -> int:
-        """How many examples a client has."""
-        return int(self._borders[client + 1] - self._borders[client])
-
     def __getitem__(self, client: int) -> Examples:
         if client not in range(len(self)):
             raise KeyError(client)
-        start = self._ends[client - 1] if client else 0
-        return self.examples.select(self._positions[start : self._ends[client]])
+        start, end = self._borders(client)
+        return self.examples.select(self._positions[start:end])
+
+    def size(self, client: int) -> int:
+        """How many examples a client has."""
+        start, end = self._borders(client)
+        return end - start
+
+    def _borders(self, client: int) -> tuple[int, int]:
+        """Where a client's positions begin and end."""
+        return int(self._ends[client - 1]) if client else 0, int(self._ends[client])
 
     def __iter__(self) -> Iterator[int]:
         return iter(range(len(self)))
