@@ -26,6 +26,10 @@ class ClientDatasets(Mapping[int, Examples]):
         start, end = self._borders[client : client + 2].tolist()
         return self.examples.select(self._positions[start:end])
 
+    def size(self, client: int) -> int:
+        """How many examples a client has."""
+        return int(self._ends[client + 1] - self._ends[client])
+
     def __iter__(self) -> Iterator[int]:
         return iter(range(len(self)))
 

@@ -11,6 +11,7 @@ from fedfuse.core.errors import FedfuseError
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.federation.client import Clients
 from fedfuse.federation.events import EventLog
+from fedfuse.federation.state import ClientStates
 from fedfuse.runtime.pool import Item, Pool, Progress, Result
 
 ATTEMPTS = 3
@@ -35,24 +36,34 @@ class Job(Protocol):
 
 @dataclass(frozen=True)
 class Training:
-    """A client's task, and what the client remembers."""
+    """The tasks of one group of clients, mostly of one, and what these clients remember."""
 
-    task: Task
-    state: Tensors
+    tasks: Sequence[Task]
+    states: ClientStates
 
     @property
     def round(self) -> int:
-        return self.task.round
+        return self.tasks[0].round
 
     @property
     def name(self) -> str:
-        return f"client {self.task.client}"
+        numbers = ", ".join(str(task.client) for task in self.tasks)
+        return f"client {numbers}" if len(self.tasks) == 1 else f"clients {numbers}"
 
-    def __call__(self, clients: Clients, progress: Progress) -> tuple[Update, Tensors]:
-        return clients.work(self.task, self.state)
+    def __call__(self, clients: Clients, progress: Progress) -> list[tuple[Update, Tensors]]:
+        return clients.work_together(self.tasks, self.states)
 
     def retried(self, log: EventLog, reason: str) -> None:
-        log.emit("client_retried", round=self.round, client=self.task.client, reason=reason)
+        for task in self.tasks:
+            log.emit("client_retried", round=self.round, client=task.client, reason=reason)
+
+
+def trainings(clients: Clients, tasks: Sequence[Task], states: ClientStates) -> list[Training]:
+    """A round's tasks in jobs."""
+    return [
+        Training(group, {task.client: states[task.client] for task in group if task.client in states})
+        for group in clients.groups(tasks)
+    ]
 
 
 @dataclass(frozen=True)

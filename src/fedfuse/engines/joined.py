@@ -15,7 +15,7 @@ from threading import Event, Thread
 from typing import Any
 
 from fedfuse.core.messages import Task, Tensors, Update
-from fedfuse.engines.jobs import Job, Training, WorkerPool
+from fedfuse.engines.jobs import Job, WorkerPool, trainings
 from fedfuse.engines.packing import pack
 from fedfuse.engines.workers import WorkersEngine
 from fedfuse.federation import Engine
@@ -42,8 +42,8 @@ class JoinedEngine(Engine):
         self._ready = Event()
 
     def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
-        for _, reply in self._results([Training(task, states.get(task.client, {})) for task in tasks]):
-            yield reply
+        for _, replies in self._results(trainings(self.clients, tasks, states)):
+            yield from replies
 
     def pool(self, number: int) -> Pool:
         return WorkerPool(number, self._results)

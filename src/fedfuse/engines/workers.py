@@ -14,7 +14,7 @@ from typing import Any
 
 from fedfuse.core.errors import FedfuseError
 from fedfuse.core.messages import Task, Tensors, Update
-from fedfuse.engines.jobs import ATTEMPTS, Job, Training, WorkerPool, exhausted
+from fedfuse.engines.jobs import ATTEMPTS, Job, WorkerPool, exhausted, trainings
 from fedfuse.engines.packing import SharedTensors, tensors_in
 from fedfuse.engines.worker import LostError, Worker
 from fedfuse.federation import Engine
@@ -34,6 +34,7 @@ class WorkersEngine(Engine):
     def __init__(
         self, clients: Clients, workers: int, timeout: float | None, log: EventLog, imports_script: bool = True
     ) -> None:
+        self.clients = clients
         self._lasting = tensors_in(clients)
         self.workers = [Worker(clients, self._lasting, imports_script) for _ in range(workers)]
         self.timeout = timeout
@@ -47,8 +48,8 @@ class WorkersEngine(Engine):
         self._threads: ThreadPoolExecutor | None = None
 
     def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
-        for _, reply in self.results([Training(task, states.get(task.client, {})) for task in tasks]):
-            yield reply
+        for _, replies in self.results(trainings(self.clients, tasks, states)):
+            yield from replies
 
     def pool(self, number: int) -> Pool:
         return WorkerPool(number, self.results)

@@ -36,6 +36,11 @@ class ComputeSettings(Settings):
         description="bf16: networks compute their features in bfloat16 where torch's autocast allows it; weights, last "
         "layers and losses stay float32",
     )
+    stack: Literal[False, "auto"] = Field(
+        False,
+        description="auto: clients whose steps are small are trained several at a time, as one network with grouped "
+        "layers; false: one after another",
+    )
 
     def decided(self, **chosen: Any) -> Self:
         """With these values where it is left to fedfuse."""
@@ -50,13 +55,19 @@ class Compute:
     threads: int
     channels_last: bool
     bf16: bool = False
+    stack: bool = False
+    """Whether clients may be trained several at a time."""
 
     @staticmethod
     def of(settings: ComputeSettings) -> Compute:
         """Of settings in which everything is decided."""
         assert settings.channels_last != AUTO, "decided by experiment.choices"
         return Compute(
-            device_of(settings.device), settings.threads, settings.channels_last, settings.precision == "bf16"
+            device_of(settings.device),
+            settings.threads,
+            settings.channels_last,
+            bf16=settings.precision == "bf16",
+            stack=settings.stack == AUTO,
         )
 
     @property

@@ -18,7 +18,7 @@ from pydantic import Field
 from fedfuse.core.errors import ConfigError, FedfuseError, MissingExtraError
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.engines.base import EngineSettings
-from fedfuse.engines.jobs import Job, Training, WorkerPool
+from fedfuse.engines.jobs import Job, WorkerPool, trainings
 from fedfuse.engines.packing import pack, tensors_in
 from fedfuse.engines.ray.pool import RayPool, Resources
 from fedfuse.engines.ray.process import work
@@ -64,14 +64,15 @@ class RayEngine(Engine):
         self._room("a client", settings)  # too small a cluster is found now
         if settings.fusion is not None:
             self._room("the fusion", settings.fusion)
+        self._players = clients
         self._lasting = tensors_in(clients)
         self._clients = self._ray.put(pack(clients))
         # max_calls: a process that used a GPU would otherwise end after one job.
         self._work = self._ray.remote(max_retries=0, max_calls=0)(work)
 
     def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
-        for _, reply in self._each([Training(task, states.get(task.client, {})) for task in tasks]):
-            yield reply
+        for _, replies in self._each(trainings(self._players, tasks, states)):
+            yield from replies
 
     def pool(self, number: int) -> Pool:
         return WorkerPool(number, self._each, self._fuse if self.settings.fusion else None)
