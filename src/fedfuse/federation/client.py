@@ -5,12 +5,13 @@ What other frameworks make with a client_fn is ``Clients.work``, for every clien
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import torch
+from torch import Tensor
 
 from fedfuse.core.errors import DataError
 from fedfuse.core.messages import TEST_OUTPUTS, Task, Tensors, Update, of_part, within
@@ -19,12 +20,14 @@ from fedfuse.core.weights import NOTHING, Weights
 from fedfuse.data import Examples, Transform
 from fedfuse.federation.recipe import LOCAL, PROTOCOL, SCORES, UPLOAD, Recipe
 from fedfuse.federation.stacking import Stacking
+from fedfuse.models import Classifier
+from fedfuse.models.stacked import Twin
 from fedfuse.parts.context import ClientContext
 from fedfuse.parts.local.loop import train
 from fedfuse.parts.local.objective import Hooks
 from fedfuse.parts.local.stacked import Trained, train_stacked
 from fedfuse.parts.local.steps import LoopStats
-from fedfuse.parts.protocol.base import PREDICTIONS, ClientResult
+from fedfuse.parts.protocol.base import PREDICTIONS, ClientResult, Protocol
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.predict import logits_on
 from fedfuse.runtime.source import Source
@@ -86,10 +89,10 @@ class Clients:
     ) -> list[tuple[Update, Tensors]]:
         """As ``_alone``, but for the loop, which trains all at a time in the places of a stack."""
         clients, hooks = [], []
-        for task in tasks:
+        for place, task in enumerate(tasks):
             with _named(task):
-                clients.append(self._context(task, states.get(task.client, {})))
-        clients = _placed(clients, self.bank, stack)
+                clients.append(self._placed(task, states.get(task.client, {}), stack.twin, place))
+        stack.twin.write(_first_weights(clients, stack.twin))
         for client in clients:
             with _named(client.task):
                 hooks.append(self.recipe.local.begin(client.of(LOCAL)))
@@ -102,6 +105,13 @@ class Clients:
             return [self._stacked([task], states, stack)[0] for task in tasks]  # whoever fails names itself
         return [self._after(*one) for one in zip(clients, hooks, trained, strict=True)]
 
+    def _placed(self, task: Task, state: Tensors, twin: Twin, place: int) -> ClientContext:
+        """A client in a place of a stack."""
+        model, bank = twin.places[place], self.bank.beside(place)
+        if not self._distils_before:
+            return self._begun(task, state, bank, lambda _start: model)
+        return replace(self._context(task, state), model=model, bank=bank)
+
     def _after(self, client: ClientContext, hooks: Hooks, trained: Trained) -> tuple[Update, Tensors]:
         """Out of the stack: what follows is asked of a network by itself."""
         with _named(client.task):
@@ -110,33 +120,49 @@ class Clients:
 
     def _answer(self, client: ClientContext, hooks: Hooks, done: LoopStats, trained: Weights) -> tuple[Update, Tensors]:
         task, result = client.task, self.recipe.protocol.answer(self._of_protocol(client), trained)
+        extras = {**within(LOCAL, hooks.extras()), **within(PROTOCOL, result.extras)}
+        kept = {**within(LOCAL, hooks.state()), **within(PROTOCOL, result.state)}
+        sent, packed = self._packed(result, client)
+        said, learnt, tested = self._scores_of(client)
         update = Update(
             round=task.round,
             client=task.client,
             prototype=task.prototype,
-            weights=NOTHING,
+            weights=NOTHING if self.recipe.upload else result.weights,
             examples=len(client.examples),
-            extras={**within(LOCAL, hooks.extras()), **within(PROTOCOL, result.extras)},
+            extras={**extras, **sent, **said},
             metrics=done.metrics,
+            test_outputs=tested,
         )
-        kept = {**within(LOCAL, hooks.state()), **within(PROTOCOL, result.state)}
-        return self._with_scores(*self._packed(update, kept, result, client), client)
+        return update, {**kept, **packed, **learnt}
 
     def _context(self, task: Task, state: Tensors) -> ClientContext:
-        """The client with its first weights, and what it learnt from the server before it turns to its own examples."""
+        """The client with the weights with which it turns to its own examples; perhaps it learns before that."""
+        client = self._begun(task, state, self.bank, partial(self.bank.lend, task.prototype))
+        if self._distils_before and self.recipe.protocol.distil_before(self._of_protocol(client)):
+            return replace(client, start=Weights.of(client.model, client.start.layout))
+        return client
+
+    @cached_property
+    def _distils_before(self) -> bool:
+        return type(self.recipe.protocol).distil_before is not Protocol.distil_before
+
+    def _begun(
+        self, task: Task, state: Tensors, bank: ModelBank, lend: Callable[[Weights], Classifier]
+    ) -> ClientContext:
         begin = self.recipe.protocol.begin(task, of_part(PROTOCOL, state), self.bank)
         start = self.recipe.chain.begin(begin, state)
         key = self.key.child("round", task.round, "client", task.client)
         training = self.training.of(self.key.child("client", task.client), key)
-        client = ClientContext(
+        return ClientContext(
             task=task,
-            model=self.bank.lend(task.prototype, start),
+            model=lend(start),
             start=start,
             examples=self.datasets[task.client],
             transform=self.transform,
             training=training,
             learning_rate=training.rate(task.round, self.rounds),
-            bank=self.bank,
+            bank=bank,
             source=self.source,
             test_inputs=self.test_inputs if TEST_OUTPUTS in task.asks else None,
             received=task.extras,
@@ -144,9 +170,6 @@ class Clients:
             key=key,
             common=self.key,
         )
-        if self.recipe.protocol.distil_before(self._of_protocol(client)):
-            return replace(client, start=Weights.of(client.model, client.start.layout))
-        return client
 
     @cached_property
     def _scored(self) -> Source | None:
@@ -155,36 +178,33 @@ class Clients:
 
     def _of_protocol(self, client: ClientContext) -> ClientContext:
         """What the protocol is shown."""
-        return replace(client.of(PROTOCOL), source=self._scored)
+        own = client.of(PROTOCOL)
+        return own if own.source is self._scored else replace(own, source=self._scored)
 
-    def _packed(
-        self, update: Update, state: Tensors, result: ClientResult, client: ClientContext
-    ) -> tuple[Update, Tensors]:
-        """With the payload: as it is, or through the links of the upload."""
+    def _packed(self, result: ClientResult, client: ClientContext) -> tuple[Tensors, Tensors]:
+        """What travels beside weights, and what is kept by the links that pack the payload, if there are any."""
         if not self.recipe.upload:
             said = {} if result.predictions is None else {PREDICTIONS: result.predictions}
-            return replace(update, weights=result.weights, extras={**update.extras, **within(PROTOCOL, said)}), state
+            return within(PROTOCOL, said), {}
         packed = self.recipe.chain.pack(result.payload, client)
-        extras = {**update.extras, **within(UPLOAD, packed.tensors)}
-        return replace(update, extras=extras), {**state, **within(UPLOAD, packed.state)}
+        return within(UPLOAD, packed.tensors), within(UPLOAD, packed.state)
 
-    def _with_scores(self, update: Update, state: Tensors, client: ClientContext) -> tuple[Update, Tensors]:
-        """With what the client says of itself, and about the test inputs."""
+    def _scores_of(self, client: ClientContext) -> tuple[Tensors, Tensors, Tensors]:
+        """What the client says of itself, what it learnt to say so, and what it says about the test inputs."""
         asking, own = self.recipe.asking, client.of(SCORES)
         learnt = asking.learnt(own)
         tested = {} if own.test_inputs is None else {PREDICTIONS: logits_on(own.test_inputs, client.model)}
         if own.test_inputs is not None and self.recipe.protocol.carries == "predictions":
             tested |= within(SCORES, self.recipe.scores.say(learnt, own, own.test_inputs))
-        extras = {**update.extras, **within(SCORES, asking.said(learnt, own))}
-        return replace(update, extras=extras, test_outputs=tested), {**state, **within(SCORES, learnt)}
+        return within(SCORES, asking.said(learnt, own)), within(SCORES, learnt), tested
 
 
-def _placed(clients: Sequence[ClientContext], bank: ModelBank, stack: Stack) -> list[ClientContext]:
-    """The clients in the places of a stack, which hold their first weights; places that nobody has hold zeros."""
-    rows = torch.zeros(stack.twin.size, stack.twin.layout.size)
-    rows[: len(clients)] = torch.stack([client.start.flat for client in clients])
-    stack.twin.write(rows)
-    return [replace(client, model=stack.twin.places[n], bank=bank.beside(n)) for n, client in enumerate(clients)]
+def _first_weights(clients: Sequence[ClientContext], twin: Twin) -> Tensor:
+    """A row for each place; places that nobody has hold zeros."""
+    rows = torch.zeros(twin.size, twin.layout.size)
+    for row, client in zip(rows, clients, strict=False):
+        row.copy_(client.start.flat)
+    return rows
 
 
 @contextmanager
