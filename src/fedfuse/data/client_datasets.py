@@ -28,7 +28,8 @@ class ClientDatasets(Mapping[int, Examples]):
 
     def size(self, client: int) -> int:
         """How many examples a client has."""
-        return int(self._ends[client + 1] - self._ends[client])
+        start, end = self._borders[client : client + 2].tolist()
+        return int(end - start)
 
     def __iter__(self) -> Iterator[int]:
         return iter(range(len(self)))

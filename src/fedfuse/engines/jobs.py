@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -10,8 +10,8 @@ from typing import Any, Protocol
 from fedfuse.core.errors import FedfuseError
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.federation.client import Clients
+from fedfuse.federation.client_states import ClientStates
 from fedfuse.federation.events import EventLog
-from fedfuse.federation.state import ClientStates
 from fedfuse.runtime.pool import Item, Pool, Progress, Result
 
 ATTEMPTS = 3
@@ -39,7 +39,7 @@ class Training:
     """The tasks of one group of clients, mostly of one, and what these clients remember."""
 
     tasks: Sequence[Task]
-    states: ClientStates
+    states: Mapping[int, Tensors]
 
     @property
     def round(self) -> int:
@@ -61,8 +61,7 @@ class Training:
 def trainings(clients: Clients, tasks: Sequence[Task], states: ClientStates) -> list[Training]:
     """A round's tasks in jobs."""
     return [
-        Training(group, {task.client: states[task.client] for task in group if task.client in states})
-        for group in clients.groups(tasks)
+        Training(group, {task.client: states.get(task.client, {}) for task in group}) for group in clients.groups(tasks)
     ]
 
 
