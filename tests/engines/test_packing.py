@@ -74,15 +74,17 @@ class TestSharedTensors:
         tasks = [Task(1, c, "mlp", weights, {"teacher": teacher, "own": torch.full((9,), float(c))}) for c in range(3)]
         tasks.append(Task(1, 3, "mlp", NOTHING, {"teacher": teacher}))
         states = Counting({1: {"kept": torch.rand(7)}, 2: {}})
-        jobs = [Training(task, states) for task in tasks]
+        jobs = [Training([task], states) for task in tasks]
         return jobs, SharedTensors(jobs)
 
     def test_every_task_and_state_arrives(self):
         jobs, shared = self.shared()
         for job in jobs:
             came = unpack(shared.packed(job), shared.common())
-            assert came.task.weights.equals(job.task.weights)
-            for there, here in ((came.task.extras, job.task.extras), (came.state, job.state)):
+            assert came.tasks[0].weights.equals(job.tasks[0].weights)
+            own = job.tasks[0].client
+            states = (came.states.get(own, {}), job.states.get(own, {}))
+            for there, here in ((came.tasks[0].extras, job.tasks[0].extras), states):
                 assert there.keys() == here.keys()
                 assert all(torch.equal(there[name], tensor) for name, tensor in here.items())
 
@@ -95,7 +97,7 @@ class TestSharedTensors:
 
     def test_what_tasks_share_is_not_packed_with_them(self):
         jobs, shared = self.shared()
-        size = jobs[0].task.weights.nbytes + jobs[0].task.extras["teacher"].nbytes
+        size = jobs[0].tasks[0].weights.nbytes + jobs[0].tasks[0].extras["teacher"].nbytes
         assert sum(map(len, shared.common())) == size
         assert [sum(map(len, shared.packed(job).tensors)) for job in jobs] == [36, 36 + 28, 36, 0]
 
@@ -103,6 +105,7 @@ class TestSharedTensors:
         layout = make_bank().layout("mlp")
         tasks = [Task(1, c, "mlp", Weights(torch.zeros(layout.size), layout)) for c in range(2)]
         assert not SharedTensors([Training(task, HeldStates()) for task in tasks]).common()
+        assert not SharedTensors([Training([task], {}) for task in tasks]).common()
 
     def test_what_lasts_does_not_travel(self):
         source = make_source(20)
