@@ -1,8 +1,9 @@
-"""Hashes of tensors, wherever contents have to be recognised again or put into an order of their own."""
+"""Hashes of tensors and files, wherever contents have to be recognised again or put into an order of their own."""
 
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -14,6 +15,12 @@ def sha256_of(*tensors: Tensor) -> str:
     for tensor in tensors:
         digest.update(tensor.contiguous().numpy().data)
     return digest.hexdigest()
+
+
+def sha256_of_file(path: Path) -> str:
+    """Of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def order_of(rows: Tensor) -> Tensor:
