@@ -27,8 +27,8 @@ def trace(tmp_path, monkeypatch):
     return path
 
 
-def experiment(method="scaffold", clock=None, rounds=4, **sections):
-    federation = {"rounds": rounds, "participation": 0.5, "clock": clock}
+def experiment(method="scaffold", clock=None, rounds=4, checkpoint_every=1, **sections):
+    federation = {"rounds": rounds, "participation": 0.5, "clock": clock, "checkpoint_every": checkpoint_every}
     return Experiment(tiny_config(method, federation=federation, **sections))
 
 
@@ -64,16 +64,18 @@ def told(result):
     return [record.clock for record in result.history], files_of(result.folder.final)
 
 
-def test_a_resumed_run_tells_the_same_time(tmp_path):
+@pytest.mark.parametrize("every", [1, 3])
+def test_a_resumed_run_tells_the_same_time(tmp_path, every):
     expected = experiment(clock=HARD).run(tmp_path / "straight")
 
     def stop(event):
-        if event["event"] == "client_missed" and event["round"] > 1:
+        if event["event"] == "client_missed" and event["round"] > 3:
             raise KeyboardInterrupt
 
+    rare = experiment(clock=HARD, checkpoint_every=every)
     with pytest.raises(KeyboardInterrupt):
-        experiment(clock=HARD).run(tmp_path / "resumed", listeners=(stop,))
-    assert told(experiment(clock=HARD).run(tmp_path / "resumed", resume=True)) == told(expected)
+        rare.run(tmp_path / "resumed", listeners=(stop,))
+    assert told(rare.run(tmp_path / "resumed", resume=True)) == told(expected)
 
 
 def test_layers_of_one_model_are_asked_of_the_same_clients(tmp_path):

@@ -83,6 +83,6 @@ def test_the_server_pays_for_its_fusion(name, monkeypatch):
     record = played(federation, 1).server.history[0]
     counted, teachers, report = found[0]
     whole = work.of_server(Screened(teachers, teachers), report, federation.source)
-    merging = sum(2 * update.weights.layout.size for update in teachers)
+    merging = work.of_server(Screened(teachers, teachers), {}, None)
     assert record.refused == ()
     assert counted == pytest.approx(whole - merging, rel=0.1)
