@@ -158,7 +158,7 @@ def _distil(whole: Built, distiller: Distiller, start: Weights) -> None:
     plan = distiller.plan(source, federation.key)
     table = source.inputs(source.all_indices()).new_zeros(len(source), federation.bank.classes).log_softmax(dim=1)
     batches = batches_from(source, table, plan)
-    DistillJob(federation.bank, distiller, {"net": start}, batches, source, None, federation.key)(silence)
+    DistillJob(federation.bank, distiller, "net", start, batches, source, None, federation.key)(silence)
 
 
 def moving(engine: Engine) -> tuple[float, float]:

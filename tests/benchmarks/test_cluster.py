@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from benchmarks.cluster.__main__ import FUSIONS, HERE, PAGE, WEIGHTS, checked, listed, predicted, put, spread
-from benchmarks.cluster.measure import fitted
+from benchmarks.cluster.measure import fitted, measure
 from benchmarks.cluster.model import Cluster, Costs, Work, limit, seconds, terms
 from benchmarks.cluster.workload import CannedEngine, Echo, built
 
@@ -81,6 +81,17 @@ def test_the_page_has_a_place_for_every_table_and_keeps_the_rest():
     assert all(filled.count(table) == 1 for table in tables.values())
     assert put(filled, tables) == filled
     assert filled.startswith(page[:200])
+
+
+def test_every_piece_can_be_measured(tmp_path, monkeypatch):
+    def once(action, times=1):
+        action()
+        return float(times)
+
+    monkeypatch.setattr("benchmarks.cluster.measure.shortest", once)
+    costs = measure(tmp_path, {"ray": (1.0, 2.0)})
+    assert costs.moved == {"ray": (1.0, 2.0)}
+    assert costs.merge_weight > 0
 
 
 def test_the_workload_is_what_the_model_is_told(tmp_path):
