@@ -6,7 +6,7 @@ RUN := $(VENV)/bin/python -m
 PIP := $(RUN) pip --quiet --disable-pip-version-check
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
-.PHONY: demo test test-long test-engines coverage check format docs index bench bench-quick check-methods same-bits clean
+.PHONY: demo test test-long test-engines coverage check format docs index bench bench-quick cluster-model check-methods same-bits clean
 
 demo: $(VENV)/installed
 	$(RUN) fedfuse compare digits --methods fedavg,feddf --seeds 0,1,2 --out runs/demo --overwrite
@@ -54,6 +54,11 @@ bench: $(VENV)/installed
 
 bench-quick: $(VENV)/installed
 	$(RUN) benchmarks --quick --no-peers --turns 1
+
+# What each piece of a round costs here, what that predicts for a cluster, and whether it is true of rounds on one and two
+# processes and Ray nodes: the tables of docs/cluster.md. In the engines' environment, because of Ray.
+cluster-model: $(ENGINES)/installed
+	$(ENGINES)/bin/python -m benchmarks.cluster --write
 
 # Every method of the registry on digits, against the floor it must reach (benchmarks/method_floors.yaml).
 check-methods: $(VENV)/installed

@@ -49,6 +49,8 @@ def write_files(folder: Path) -> None:
     rows = [[*map(float, x), int(y), h] for x, y, h in zip(inputs, labels, hospitals, strict=True)]
     _write_csv(folder / "visits.csv", [*header, "outcome", "hospital"], rows)
     _write_csv(folder / "visits-without.csv", [*header[1:], "outcome"], [row[1:-1] for row in rows])
+    devices: list[list[object]] = [[1e6, 1e5, 5e4, "0-2 4-40"], [2e5, 4e4, 1e4, ""], [5e6, 2e5, 1e5, "3-40"]]
+    _write_csv(folder / "devices.csv", ["speed", "down", "up", "present"], devices)
     words = random.Random(3)
     texts = [[" ".join(words.choices(WORDS, k=words.randint(2, 14))), i % 2] for i in range(120)]
     _write_csv(folder / "texts.csv", ["text", "label"], texts)

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from fedfuse.experiment.config import validate
-from fedfuse.experiment.cost import Speed, Work, forward_operations, speed_here, total, work_of
-from fedfuse.models import Mlp
+from fedfuse.experiment.cost import Speed, Work, speed_here, total, work_of
 
 EXPERIMENT = {
     "data": {"name": "blobs", "examples": 120, "validation": 0, "public": 0.2},
@@ -21,10 +20,6 @@ FORWARD = 2 * (2 * 4 + 4 * 3)
 
 def config(**changes):
     return validate({**EXPERIMENT, "method": "fedavg", **changes})
-
-
-def test_operations_of_a_small_network() -> None:
-    assert forward_operations(Mlp(hidden=(4,)), (2,), 3) == FORWARD
 
 
 def test_work_of_fedavg_by_hand() -> None:

@@ -1,9 +1,10 @@
-"""Hashes of tensors, wherever contents have to be recognised again or put into an order of their own."""
+"""Hashes of tensors and files, wherever contents have to be recognised again or put into an order of their own."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -20,6 +21,12 @@ def sha256_of_all(tensors: Iterable[Tensor]) -> str:
     for tensor in tensors:
         digest.update(tensor.contiguous().numpy().data)
     return digest.hexdigest()
+
+
+def sha256_of_file(path: Path) -> str:
+    """Of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def order_of(rows: Tensor) -> Tensor:

@@ -23,6 +23,11 @@ def steady_slices(size: int, batch_size: int) -> list[slice]:
     return [slice(start, end) for start, end in pairwise([*starts, size])]
 
 
+def mean_size(size: int, batch_size: int) -> float:
+    """Of those batches, the last of which may be another."""
+    return size / len(slices(size, batch_size))
+
+
 def even_slices(size: int, batch_size: int) -> list[slice]:
     """``range(size)`` in order, cut into batches of equal size, give or take one, and of two at least.
 

@@ -6,12 +6,13 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fedfuse.core.errors import ConfigError
-from fedfuse.core.hashes import sha256_of
+from fedfuse.core.hashes import sha256_of, sha256_of_file
 from fedfuse.core.imports import check_findable_elsewhere
 from fedfuse.core.randomness import Key
 from fedfuse.data import ClientDatasets, Dataset, PartitionReport, Splits, Transform, load, split
@@ -24,6 +25,9 @@ from fedfuse.experiment.choices import settled
 from fedfuse.experiment.config import ExperimentConfig
 from fedfuse.federation import Engine, Federation, FederationSettings, Recipe
 from fedfuse.federation.client import Clients
+from fedfuse.federation.clock.clock import Clock
+from fedfuse.federation.clock.settings import ClockSettings
+from fedfuse.federation.clock.work import RoundWork
 from fedfuse.federation.events import EventLog
 from fedfuse.federation.metrics import Metrics
 from fedfuse.federation.prototypes import prototypes_of
@@ -76,6 +80,7 @@ class Built:
             "partition_sha256": self.partition.sha256,
             **({"code": self.config.foreign_code} if self.config.foreign_code else {}),
             "source": _facts_of(self.source) if self.source else None,
+            **_facts_of_clock(self.config.federation.clock),
             "device": str(self.compute.device),
             **_if_any(caution=self.compute.caution),
         }
@@ -150,8 +155,15 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None,
         key=key,
         log=log,
         has_wire=not config.recipe.pooled,
+        clock=_clock(config, bank),
     )
     return Built(config, dataset, splits, partition, compute, source, clients, federation)
+
+
+def _clock(config: ExperimentConfig, bank: ModelBank) -> Clock | None:
+    settings = config.federation.clock
+    work = RoundWork(config.recipe, bank, config.training)
+    return None if settings is None else Clock.of(settings, work, Key(config.seed))
 
 
 def _bank(config: ExperimentConfig, dataset: Dataset, compute: Compute) -> ModelBank:
@@ -246,6 +258,13 @@ def _facts_of(source: Source) -> dict[str, Any]:
         "sha256": sha256_of(source.raw),
         **_if_any(test_overlap=source.test_overlap, incomplete=source.incomplete),
     }
+
+
+def _facts_of_clock(settings: ClockSettings | None) -> dict[str, Any]:
+    """The devices that come from a file are those that were in it."""
+    if settings is None or settings.trace is None:
+        return {}
+    return {"clock": {"name": settings.trace, "sha256": sha256_of_file(Path(settings.trace))}}
 
 
 def _if_any(**facts: str | int | None) -> dict[str, str | int]:

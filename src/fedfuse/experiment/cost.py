@@ -15,11 +15,9 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from pathlib import Path
 
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
 from fedfuse.core.files import write_text
 from fedfuse.core.origin import machine
@@ -32,12 +30,11 @@ from fedfuse.data.toys import EXAMPLES
 from fedfuse.experiment.config import ExperimentConfig
 from fedfuse.experiment.run import Experiment
 from fedfuse.models import Architecture, Mlp, ResNet, create
-from fedfuse.parts.fuse import EnsembleDistillation, PredictionDistillation
+from fedfuse.models.operations import BACKWARD, forward_operations
+from fedfuse.parts.fuse import EnsembleDistillation, FusionWork, PredictionDistillation, TrueLabels
 from fedfuse.parts.sources import OtherDataset
 from fedfuse.runtime.optimizers import Sgd
 
-BACKWARD = 3
-"""Forward passes that a training step costs."""
 BENCHMARK_SECONDS = 0.5
 UNLISTED = {"digits": 1797}
 UNKNOWN_SOURCE = 10_000
@@ -110,14 +107,13 @@ def work_of(config: ExperimentConfig) -> Work:
     steps = sampled * training.epochs * math.ceil(own_share / training.batch_size)
     operations = BACKWARD * mean * sampled * training.epochs * own_share
     fuse = config.recipe.fuse
-    if isinstance(fuse, EnsembleDistillation | PredictionDistillation):
-        source = _source_size(config)
-        budget = fuse.distiller.budget(source)
-        teachers = sampled * mean * min(source, budget * fuse.distiller.batch_size)
-        if isinstance(fuse, EnsembleDistillation) and fuse.views == "augmented":
-            teachers = sampled * mean * budget * fuse.distiller.batch_size
-        steps += budget * len(per_image)
-        operations += BACKWARD * budget * fuse.distiller.batch_size * sum(per_image.values()) + teachers
+    if isinstance(fuse, EnsembleDistillation | PredictionDistillation | TrueLabels):
+        inputs = _source_size(config)
+        taken = dict.fromkeys(per_image, fuse.distiller.budget(inputs))
+        clients_of = dict.fromkeys(per_image, sampled / len(per_image))
+        fusion = fuse.passes(FusionWork(inputs, config.source.is_fresh, clients_of, taken))
+        steps += sum(taken.values())
+        operations += sum(number * per_image[prototype] for prototype, number in fusion.items())
     return Work(federation.rounds * operations, federation.rounds * steps)
 
 
@@ -125,23 +121,6 @@ def total(configs: Sequence[ExperimentConfig]) -> Work:
     """Of several runs, those with the same content counted once."""
     works = [work_of(config) for config in {config.sha256(): config for config in configs}.values()]
     return Work(sum(work.operations for work in works), sum(work.steps for work in works))
-
-
-def forward_operations(architecture: Architecture, shape: tuple[int, ...], classes: int) -> float:
-    """Floating-point operations of one input's way through a network, counted without computing any."""
-    return _counted(type(architecture), architecture.model_dump_json(), shape, classes)
-
-
-@lru_cache(maxsize=256)
-def _counted(kind: type[Architecture], settings: str, shape: tuple[int, ...], classes: int) -> float:
-    with torch.device("meta"), FlopCounterMode(display=False) as counter:
-        model = create(kind.model_validate_json(settings), shape, classes, Key(0))
-        if isinstance(shape, TextShape):
-            probe = torch.ones(1, shape.length, dtype=torch.long)
-        else:
-            probe = torch.empty(1, *shape)
-        model.eval()(probe)
-    return float(counter.get_total_flops())
 
 
 def _data(settings: DataSettings) -> tuple[int, tuple[int, ...], int]:

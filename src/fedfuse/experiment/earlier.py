@@ -43,8 +43,8 @@ def _other_code(config: ExperimentConfig, folder: RunFolder) -> str | None:
 def other_data(facts: Mapping[str, Any], folder: RunFolder) -> str | None:
     """Which examples or distillation inputs are no longer those that the run began with; None if all are."""
     began = _beginning(folder)
-    for what, name in (("data", "the data"), ("source", "the distillation inputs")):
-        before, now = began.get(what) or {}, facts[what] or {}
+    for what, name in (("data", "the data"), ("source", "the distillation inputs"), ("clock", "the device trace")):
+        before, now = began.get(what) or {}, facts.get(what) or {}
         if "sha256" in before and before["sha256"] != now["sha256"]:
             return f"was begun with other contents of {name} ({now['name']}); bring them back, {ELSEWHERE}"
     return None

@@ -85,7 +85,7 @@ class RunResult:
 
 def _rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """A round's rows: of each model its own numbers, and beside them those of the whole round."""
-    whole = _flat({key: value for key, value in record.items() if not isinstance(value, Mapping)})
+    whole = _flat({key: value for key, value in record.items() if key == "clock" or not isinstance(value, Mapping)})
     for name, values in record["prototypes"].items():
         yield {"round": whole["round"], "model": name, **_flat(values), **whole}
 
@@ -95,7 +95,7 @@ def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in values.items():
         if isinstance(value, Mapping):
-            flat |= {f"{key}_{name}": number for name, number in value.items()}
+            flat |= {f"{key}_{name}": number for name, number in _flat(value).items()}
         else:
             flat[key] = len(value) if isinstance(value, tuple) else value
     return flat

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fedfuse.data import PartitionReport
+from fedfuse.federation.summary import SIMULATED
 from fedfuse.report.sheet import Names, Sheet
 
 if TYPE_CHECKING:
@@ -16,23 +17,24 @@ if TYPE_CHECKING:
 
 def summary_sheet(summary: Mapping[str, Any]) -> Sheet:
     """One finished run, a row per prototype."""
-    headings = ("last", "best", "before\nfusion", "ensemble", _to_target(summary["target_accuracy"]), "parameters")
     what = "test accuracy" if summary["server_models"] else "mean test accuracy of the clients' own models"
-    rows = [
-        (
-            (name,),
-            (
-                percent(values["accuracy_last"]),
-                percent(values["accuracy_best"]),
-                percent(values["accuracy_before_fusion"]),
-                percent(values["ensemble_accuracy"]),
-                _reached(values["rounds_to_target"], values["rounds_to_target_earliest"]),
-                f"{values['parameters']:,}",
-            ),
-        )
-        for name, values in summary["prototypes"].items()
-    ]
+    lines = {name: _line(values, summary["target_accuracy"]) for name, values in summary["prototypes"].items()}
+    headings = tuple(next(iter(lines.values())))
+    rows = [((name,), tuple(line.values())) for name, line in lines.items()]
     return Sheet(f"{summary['name']}, {summary['method']}: {what}", ("model",), headings, rows)
+
+
+def _line(values: Mapping[str, Any], target: float | None) -> dict[str, str]:
+    """One prototype's numbers by their headings."""
+    return {
+        "last": percent(values["accuracy_last"]),
+        "best": percent(values["accuracy_best"]),
+        "before\nfusion": percent(values["accuracy_before_fusion"]),
+        "ensemble": percent(values["ensemble_accuracy"]),
+        _to_target("rounds", target): _reached(values["rounds_to_target"], values["rounds_to_target_earliest"]),
+        **({_to_target("simulated s", target): _seconds(values[SIMULATED])} if SIMULATED in values else {}),
+        "parameters": f"{values['parameters']:,}",
+    }
 
 
 def comparison_sheet(comparison: Comparison) -> Sheet:
@@ -41,11 +43,17 @@ def comparison_sheet(comparison: Comparison) -> Sheet:
     columns = {
         "accuracy\nlast, %": [_spread(row.accuracy_last, 100, 2) for row in rows],
         "accuracy\nbest, %": [_spread(row.accuracy_best, 100, 2) for row in rows],
-        _to_target(comparison.target): [_rounds(row.rounds_to_target, row.rounds_to_target_earliest) for row in rows],
+        _to_target("rounds", comparison.target): [
+            _rounds(row.rounds_to_target, row.rounds_to_target_earliest) for row in rows
+        ],
         "up\nMB": [_mean(row.bytes_up, 1e-6, 2) for row in rows],
         "down\nMB": [_mean(row.bytes_down, 1e-6, 2) for row in rows],
         "time\ns": [_mean(row.seconds, 1, 1) for row in rows],
     }
+    if any(row.simulated_seconds_to_target for row in rows):
+        columns[_to_target("simulated s", comparison.target)] = [
+            _rounds(row.simulated_seconds_to_target or (), row.simulated_seconds_to_target or ()) for row in rows
+        ]
     if any(any(row.updates_refused) for row in rows):
         columns["updates\nrefused"] = [str(sum(row.updates_refused)) for row in rows]
     counts = {len(row.seeds) for row in rows}
@@ -80,6 +88,10 @@ def closing_facts(experiment: Experiment, result: RunResult) -> dict[str, object
     }
     if experiment.config.answers_as_ensemble:
         facts["result"] = "the accuracy of the ensemble; the answer of this method is no single model's"
+    if "simulated_seconds" in summary:
+        missed = {"late": summary["clients_late"], "gone before they were ready": summary["clients_left"]}
+        said = [f"{number} updates missed: {why}" for why, number in missed.items() if number]
+        facts["clock"] = "; ".join([f"{_seconds(summary['simulated_seconds'])} simulated s", *said])
     if summary["updates_refused"]:
         tasks = sum(len(record.clients) for record in result.history)
         facts["refused"] = f"{summary['updates_refused']} of {tasks} updates; {result.folder.events.name} says why"
@@ -113,8 +125,12 @@ def _over_seeds(counts: Collection[int]) -> str:
     return "mean ± std over seeds" if len(counts) > 1 else f"{next(iter(counts))} seeds, mean ± std"
 
 
-def _to_target(target: float | None) -> str:
-    return "rounds to\ntarget" if target is None else f"rounds to\n{percent(target)}"
+def _to_target(what: str, target: float | None) -> str:
+    return f"{what} to\n{'target' if target is None else percent(target)}"
+
+
+def _seconds(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.1f}"
 
 
 def _spread(spread: Spread | None, factor: float, digits: int) -> str:
@@ -134,10 +150,10 @@ def _reached(number: int | None, earliest: int | None) -> str:
     return "-" if number is None else f"{'≤ ' if number != earliest else ''}{number}"
 
 
-def _rounds(values: tuple[int | None, ...], earliest: tuple[int | None, ...]) -> str:
+def _rounds(values: tuple[float | None, ...], earliest: tuple[float | None, ...]) -> str:
     """The mean over the seeds that got there, and how many did if not all."""
     reached = [value for value in values if value is not None]
     if not reached:
         return "-"
-    mean = f"{'≤ ' if values != earliest else ''}{sum(reached) / len(reached):.1f}"
+    mean = f"{'≤ ' if values != earliest else ''}{sum(reached) / len(reached):,.1f}"
     return mean if len(reached) == len(values) else f"{mean} ({len(reached)} of {len(values)})"

@@ -17,6 +17,7 @@ from fedfuse.core.randomness import Key
 from fedfuse.core.weights import NOTHING, Weights
 from fedfuse.federation.client_scores import NONE, by_prototype, of_older_runs, updated
 from fedfuse.federation.client_states import ClientStates
+from fedfuse.federation.clock.clock import Clock, RoundClock
 from fedfuse.federation.engine import Engine
 from fedfuse.federation.events import EventLog
 from fedfuse.federation.inbox import Inbox
@@ -67,6 +68,8 @@ class Federation:
     log: EventLog
     has_wire: bool = True
     """Whether what the parties send leaves the machine; else it is not counted."""
+    clock: Clock | None = None
+    """What gives rounds simulated seconds, if the experiment wants them."""
 
     def start(self) -> Snapshot:
         """The federation before its first round."""
@@ -103,9 +106,14 @@ class Federation:
         """How often each client was heard, as far as somebody asked."""
         return Visits(self.clients)
 
+    @property
+    def wanted(self) -> int:
+        """How many clients a round is about."""
+        return clients_per_round(self.settings, self.clients)
+
     def chosen(self, key: Key) -> list[int]:
-        """Who takes part in a round."""
-        return sample(self.clients, clients_per_round(self.settings, self.clients), key)
+        """Who takes part in a round, if all are there."""
+        return sample(self.clients, self.wanted, key)
 
 
 class _Round:
@@ -124,6 +132,8 @@ class _Round:
         self.bytes_up = 0
         self.stream: Stream | None = None
         """Who took the updates as they came; None if they are held."""
+        clock, history = federation.clock, before.server.history
+        self.clock = RoundClock(clock, history, federation.wanted) if clock else None
         self.started = time.perf_counter()
 
     def play(self) -> Snapshot:
@@ -172,6 +182,12 @@ class _Round:
         return replace(view, source=source)
 
     @cached_property
+    def public(self) -> Source | None:
+        """Of those inputs, the ones that this round is about."""
+        scored = self.protocol_view.source
+        return scored and self.recipe.protocol.public(scored, self.federation.key, self.number)
+
+    @cached_property
     def inbox(self) -> Inbox:
         """Where updates arrive."""
         federation = self.federation
@@ -197,8 +213,9 @@ class _Round:
 
     def drawn(self, number: int) -> dict[int, str]:
         """Who was drawn for a round, this one or an earlier one, and the prototypes they run."""
-        chosen = self.federation.chosen(self.federation.key.child("round", number, "sample"))
-        return {client: self.federation.prototypes[client] for client in chosen}
+        federation, key = self.federation, self.federation.key.child("round", number, "sample")
+        chosen = self.clock.draw(number, federation.clients, key) if self.clock else federation.chosen(key)
+        return {client: federation.prototypes[client] for client in chosen}
 
     def tasks(self) -> list[Task]:
         chosen = self.recipe.protocol.participants(self.protocol_view, self.drawn)
@@ -243,7 +260,7 @@ class _Round:
     def kept(self, tasks: Sequence[Task], updates: list[Update]) -> Iterator[State]:
         """The new states of clients whose updates are sound, while these are collected."""
         self.stream = self.expecting(sorted(tasks, key=_client))
-        yield from self.taken(tasks, self.arrivals(tasks), updates)
+        yield from self.taken(tasks, self.timely(tasks), updates)
         if self.is_short(updates):  # the others' shares are larger than those with which they were added
             yield from self.once_more(tasks, updates, streaming=True)
         if self.is_short(updates):  # somebody says something else when it is asked again
@@ -271,12 +288,22 @@ class _Round:
         return self.taken(same, self.repeated(same) if same else iter(()), updates)
 
     def expecting(self, tasks: Sequence[Task]) -> Stream | None:
-        """Who takes updates as they come, if all parts can, and if nobody is likely to be refused."""
+        """Who takes updates as they come, if all parts can, and if nobody is likely to be refused or late."""
         history, policy = self.before.server.history, self.federation.settings.batch_norm
-        if not can_stream(self.recipe, policy) or (history and history[-1].refused):
+        if self.clock or not can_stream(self.recipe, policy) or (history and history[-1].refused):
             return None
         examples = self.federation.engine.examples_of(tasks)
         return None if examples is None else Stream.of(self.recipe, list(zip(tasks, examples, strict=True)), self.view)
+
+    def timely(self, tasks: Sequence[Task]) -> Iterator[Answer]:
+        """The arrivals; where there is a clock, who was in time is known when all are there."""
+        if self.clock is None:
+            return self.arrivals(tasks)
+        arrived = dict(self.arrivals(tasks))
+        missed = self.clock.wait(tasks, self.public)
+        for client, reason in missed.items():
+            self.federation.log.emit("client_missed", round=self.number, client=client, reason=reason)
+        return iter({**arrived, **dict.fromkeys(missed)}.items())
 
     def arrivals(self, tasks: Sequence[Task]) -> Iterator[Answer]:
         """Each client's opened update and new state, as they come; None where it is refused."""
@@ -306,6 +333,8 @@ class _Round:
         """Whatever becomes of an update, it has travelled, and the log says what became of it."""
         log, size = self.federation.log, update.nbytes if self.federation.has_wire else 0
         self.bytes_up += size
+        if self.clock:
+            self.clock.arrived(update)
         if refused is not None:
             log.emit("update_refused", round=self.number, client=update.client, reason=refused, bytes_up=size)
             return
@@ -352,8 +381,7 @@ class _Round:
     def fusing(self, teachers: Sequence[Update]) -> ServerView:
         """What the fusion sees: of the public inputs, those that this round is about, and what is said about them."""
         protocol, scored = self.recipe.protocol, self.protocol_view.source
-        source = scored and protocol.public(scored, self.federation.key, self.number)
-        view = replace(self.view("fuse"), source=source)
+        view = replace(self.view("fuse"), source=self.public)
         if protocol.carries != "predictions" or scored is None or not teachers:
             return view
         combine = partial(combined, self.recipe, protocol.rows(len(scored), self.federation.key, self.number))
@@ -384,10 +412,11 @@ class _Round:
         if measures.is_due:
             self.federation.log.tick("evaluate", 0, 1)
         ensemble = measures.ensemble(outcome.view, merged, outcome.screened.teachers)
+        missed = set(self.clock.missed) if self.clock else set()
         return RoundRecord(
             round=self.number,
             clients=tuple(task.client for task in tasks),
-            refused=tuple(sorted({t.client for t in tasks} - {u.client for u in updates})),
+            refused=tuple(sorted({t.client for t in tasks} - {u.client for u in updates} - missed)),
             screened=tuple(sorted(outcome.screened.reasons)),
             bytes_up=self.bytes_up,
             bytes_down=sum(task.nbytes for task in tasks) if self.federation.has_wire else 0,
@@ -400,6 +429,7 @@ class _Round:
                 for p, weights in outcome.weights.items()
             },
             seconds=round(time.perf_counter() - self.started, 3),
+            clock=self.clock.record(outcome.screened, outcome.fused.report, self.public) if self.clock else None,
         )
 
 

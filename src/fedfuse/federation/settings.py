@@ -7,6 +7,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from fedfuse.core.part import Settings
+from fedfuse.federation.clock.settings import ClockSettings
 from fedfuse.parts.merge import BatchNormPolicy
 from fedfuse.parts.metrics import AnyMetric
 
@@ -29,6 +30,9 @@ class FederationSettings(Settings):
         "average", description="BatchNorm statistics after a merge: average, last client's, reestimate, batch"
     )
     checkpoint_every: int = Field(1, ge=1, description="rounds between checkpoints")
+    clock: ClockSettings | None = Field(
+        None, description="simulated seconds for every round, on devices that are slow, late or absent (docs/clock.md)"
+    )
 
     @model_validator(mode="after")
     def _shares_positive(self) -> Self:

@@ -9,6 +9,7 @@ from typing import Any, overload
 from fedfuse.core.messages import Tensors
 from fedfuse.core.weights import Weights
 from fedfuse.federation.client_states import ClientStates, HeldStates
+from fedfuse.federation.clock.record import ClockRecord
 from fedfuse.runtime.evaluate import Values
 
 
@@ -42,9 +43,17 @@ class RoundRecord:
     client_accuracy: Mapping[int, float] = field(default_factory=dict)
     """Of the clients' own models, where they were measured."""
     ensemble_metrics: Values = field(default_factory=dict)
+    clock: ClockRecord | None = None
+    """Simulated time, where the experiment has a clock."""
+
+    @property
+    def heard(self) -> set[int]:
+        """Whose updates were sound and in time."""
+        missed = (*self.clock.late, *self.clock.left) if self.clock else ()
+        return set(self.clients).difference(self.refused, missed)
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self, dict_factory=_without_empty_metrics)
+        return asdict(self, dict_factory=_without_empty)
 
     @staticmethod
     def from_event(event: Mapping[str, Any]) -> RoundRecord:
@@ -60,14 +69,15 @@ class RoundRecord:
                 "refused": tuple(value["refused"]),
                 "screened": tuple(value["screened"]),
                 "client_accuracy": {int(client): accuracy for client, accuracy in value["client_accuracy"].items()},
+                "clock": ClockRecord.from_json(value["clock"]) if "clock" in value else None,
                 "prototypes": {name: PrototypeRecord(**record) for name, record in value["prototypes"].items()},
             }
         )
 
 
-def _without_empty_metrics(fields: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An experiment that names no metrics has none in its record."""
-    return {name: value for name, value in fields if value or "metrics" not in name}
+def _without_empty(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An experiment that names no metrics, or has no clock, has none in its record."""
+    return {name: value for name, value in fields if value or ("metrics" not in name and name != "clock")}
 
 
 class History(Sequence[RoundRecord]):

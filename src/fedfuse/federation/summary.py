@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fedfuse.federation.state import ServerState
+from fedfuse.federation.state import RoundRecord, ServerState
 from fedfuse.parts.metrics import Metric
 from fedfuse.runtime.evaluate import Values
 
 FORMAT = 1
+SIMULATED = "simulated_seconds_to_target"
 
 
 def summarise(
@@ -40,6 +41,19 @@ def summarise(
         "bytes_down": sum(record.bytes_down for record in state.history),
         "updates_refused": sum(len(record.refused) for record in state.history),
         "seconds": round(sum(record.seconds for record in state.history), 3),
+        **_simulated(state.history),
+    }
+
+
+def _simulated(history: Sequence[RoundRecord]) -> dict[str, Any]:
+    """What the clock says of all rounds, if there is one."""
+    clocks = [record.clock for record in history if record.clock]
+    if not clocks:
+        return {}
+    return {
+        "simulated_seconds": clocks[-1].total,
+        "clients_late": sum(len(clock.late) for clock in clocks),
+        "clients_left": sum(len(clock.left) for clock in clocks),
     }
 
 
@@ -58,6 +72,7 @@ def _prototype(state: ServerState, name: str, target: float | None, server_model
         "ensemble_accuracy": measured[-1].ensemble_accuracy if measured else None,
         "rounds_to_target": reached,
         "rounds_to_target_earliest": earliest,
+        **simulated_to(state.history, reached),
         "loss_last": last.loss if last else None,
         "parameters": state.weights[name].layout.parameter_count,
         "weights_sha256": state.weights[name].sha256() if server_models else None,
@@ -92,6 +107,14 @@ def _over_rounds(metric: Metric, name: str, rounds: Mapping[int, Values]) -> dic
         "best": there[best] if best else None,
         "round_of_best": best,
     }
+
+
+def simulated_to(history: Sequence[RoundRecord], number: int | None) -> dict[str, float | None]:
+    """The simulated seconds until the end of a round, where there is a clock; None if there is no such round."""
+    if not history or history[-1].clock is None:
+        return {}
+    clock = history[number - 1].clock if number else None
+    return {SIMULATED: clock.total if clock else None}
 
 
 def rounds_to(accuracy: Mapping[int, float], target: float | None) -> tuple[int | None, int | None]:

@@ -33,7 +33,7 @@ class Visits(Mapping[int, int]):
         if not self._is_beginning_of(history):
             self._counts, self._rounds = Counter(), 0
         for record in history[self._rounds :]:
-            self._counts.update(set(record.clients).difference(record.refused))
+            self._counts.update(record.heard)
             self._rounds, self._last = self._rounds + 1, record
         return self
 

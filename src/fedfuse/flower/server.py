@@ -49,6 +49,8 @@ def _main(experiment: str | Path, grid: Grid, context: Context) -> None:
 
 def run_on(grid: Grid, config: ExperimentConfig, out: Path) -> RunResult:
     """Run the experiment, or what is left of it, on the nodes of a grid."""
+    if config.federation.clock is not None:
+        raise ConfigError("federation.clock simulates devices, but these are real; set it to null")
     settings = config.engine if isinstance(config.engine, FlowerEngineSettings) else FlowerEngineSettings()
     clients = _number_of_clients(config)
     roster = Roster(grid, clients, settings)

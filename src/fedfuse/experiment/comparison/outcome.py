@@ -16,7 +16,7 @@ from fedfuse.experiment.comparison.plan import Cell
 from fedfuse.experiment.frames import frame_of
 from fedfuse.experiment.result import RunResult
 from fedfuse.experiment.sheets import comparison_facts, comparison_sheet
-from fedfuse.federation.summary import rounds_to
+from fedfuse.federation.summary import SIMULATED, rounds_to, simulated_to
 from fedfuse.report.comparison import draw_comparison
 
 ENSEMBLE = "ensemble"
@@ -75,6 +75,8 @@ class Row:
     seconds: Spread
     updates_refused: tuple[int, ...]
     metrics: Mapping[str, MetricSpread]
+    simulated_seconds_to_target: tuple[float | None, ...] | None = None
+    """One entry per seed, as ``rounds_to_target``; None without a clock."""
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Its numbers seed by seed."""
@@ -187,7 +189,14 @@ def _row(line: _Line) -> Row:
         seconds=Spread.of([summary["seconds"] for summary in summaries]),
         updates_refused=tuple(summary["updates_refused"] for summary in summaries),
         metrics=_metrics([one["metrics"] for one in numbers]),
+        simulated_seconds_to_target=_simulated(line.runs, [one["rounds_to_target"] for one in numbers]),
     )
+
+
+def _simulated(runs: Sequence[RunResult], reached: Sequence[int | None]) -> tuple[float | None, ...] | None:
+    """The seconds of the clock until these rounds, if all runs have one."""
+    found = [simulated_to(run.history, number) for run, number in zip(runs, reached, strict=True)]
+    return tuple(one[SIMULATED] for one in found) if all(found) else None
 
 
 def _metrics(seeds: Sequence[Mapping[str, Any]]) -> dict[str, MetricSpread]:

@@ -110,6 +110,8 @@ class ExperimentConfig(Settings):
         not_bits: dict[str, Any] = {"name": True, "engine": True, "methods": True, "method": {"label"}}
         if not self.evaluation.metrics:
             not_bits["evaluation"] = {"metrics"}
+        if self.federation.clock is None:
+            not_bits["federation"] = {"clock"}
         dump = self.model_dump(mode="json", exclude=not_bits)
         code = self.foreign_code
         return json.loads(json.dumps({**dump, **({"code": code} if code else {})}, sort_keys=True))  # type: ignore[no-any-return]

@@ -6,7 +6,7 @@ The distiller, and the fusions made of it: model fusion by ensemble distillation
 from typing import Annotated
 
 from fedfuse.core.choice import OneOf
-from fedfuse.parts.fuse.base import Fuse, Fused
+from fedfuse.parts.fuse.base import Fuse, Fused, FusionWork
 from fedfuse.parts.fuse.distiller import Distiller
 from fedfuse.parts.fuse.ensemble import EnsembleOnly
 from fedfuse.parts.fuse.ensemble_distillation import EnsembleDistillation
@@ -24,6 +24,7 @@ __all__ = [
     "EnsembleOnly",
     "Fuse",
     "Fused",
+    "FusionWork",
     "NoFusion",
     "PredictionDistillation",
     "Swa",

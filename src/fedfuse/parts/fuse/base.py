@@ -26,6 +26,17 @@ class Fused:
     memory: Tensors = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class FusionWork:
+    """A round's fusion in numbers: the public inputs, whether each step has new ones, and by prototype the clients that
+    teach and the steps that students take."""
+
+    inputs: int
+    is_fresh: bool
+    clients: Mapping[str, float]
+    steps: Mapping[str, float]
+
+
 class Fuse(MethodPart):
     """Server-side knowledge distillation: predictions to weights."""
 
@@ -48,6 +59,10 @@ class Fuse(MethodPart):
     def trains_without_clients(self, prototype: str) -> bool:
         """Whether a model that no client runs learns from those that others run."""
         return False
+
+    def passes(self, work: FusionWork) -> Mapping[str, float]:
+        """Forward passes that it makes through each prototype's network, a training step counted as three."""
+        return {}
 
     @abstractmethod
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:

@@ -14,12 +14,13 @@ from torch import Tensor, nn
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.part import Settings
 from fedfuse.core.randomness import Key
-from fedfuse.core.slices import slices
+from fedfuse.core.slices import mean_size, slices
 from fedfuse.core.weights import Weights
 from fedfuse.models import Classifier
+from fedfuse.models.operations import BACKWARD
 from fedfuse.parts.base import CheckContext
 from fedfuse.parts.context import ServerView
-from fedfuse.parts.fuse.base import Fused
+from fedfuse.parts.fuse.base import Fused, FusionWork
 from fedfuse.parts.fuse.batches import DistillBatch, Step, steps_of
 from fedfuse.parts.fuse.swa import RunningAverage, Swa
 from fedfuse.runtime.bank import ModelBank
@@ -106,6 +107,14 @@ class Distiller(Settings):
             return self.epochs * len(slices(inputs, self.batch_size))
         assert self.steps is not None, "one of both is given"
         return self.steps
+
+    def shown(self, work: FusionWork) -> float:
+        """Inputs at a step, in the mean."""
+        return self.batch_size if work.is_fresh else mean_size(work.inputs, self.batch_size)
+
+    def passes(self, work: FusionWork) -> dict[str, float]:
+        """Forward passes through each student's network."""
+        return {prototype: BACKWARD * taken * self.shown(work) for prototype, taken in work.steps.items()}
 
     def distil(self, student: Classifier, batches: Sequence[DistillBatch], context: DistillContext) -> Distilled:
         """Train the student through the batches, and leave in it the weights to keep."""

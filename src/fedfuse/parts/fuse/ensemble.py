@@ -35,6 +35,10 @@ class EnsembleFuse(Fuse):
                 "their batch_norm to average"
             )
 
+    def number_of_teachers(self, clients: Mapping[str, float]) -> dict[str, float]:
+        """How many teachers of each prototype there are, of so many clients."""
+        return {p: sum(kind.count(number) for kind in self.teachers) for p, number in clients.items() if number}
+
     def ensemble(
         self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]
     ) -> Callable[[Tensor], Tensor] | None:

@@ -23,7 +23,7 @@ from fedfuse.core.weights import Weights
 from fedfuse.parts.base import CheckContext
 from fedfuse.parts.context import ServerView
 from fedfuse.parts.fuse.answers import AnswerTable, StepAnswers, fits, in_order_of_need, new
-from fedfuse.parts.fuse.base import Fused
+from fedfuse.parts.fuse.base import Fused, FusionWork
 from fedfuse.parts.fuse.batches import DistillBatch, FreshStep, Step, Views, batches_from
 from fedfuse.parts.fuse.distiller import Distilled, Distiller, teach
 from fedfuse.parts.fuse.ensemble import EnsembleFuse
@@ -56,6 +56,18 @@ class EnsembleDistillation(EnsembleFuse, StudentFuse):
 
     def trains_without_clients(self, prototype: str) -> bool:
         return super().trains_without_clients(prototype) and self.distiller.steps != 0
+
+    def passes(self, work: FusionWork) -> Mapping[str, float]:
+        """Teachers answer once about every input of the plan, or anew at every step."""
+        taken = max(work.steps.values(), default=0)
+        if not taken:
+            return {}
+        anew = self.shows_new_inputs or work.is_fresh
+        steps = taken if anew else self.distiller.budget(work.inputs)
+        shown, taught = steps * self.distiller.shown(work), self.distiller.passes(work)
+        answers = shown if anew else min(work.inputs, shown)
+        asked = {prototype: answers * number for prototype, number in self.number_of_teachers(work.clients).items()}
+        return {prototype: asked.get(prototype, 0) + taught.get(prototype, 0) for prototype in {**asked, **taught}}
 
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:
         if self.distiller.budget(len(view.public)) == 0:

@@ -21,7 +21,7 @@ from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.parts.base import CheckContext
 from fedfuse.parts.context import ServerView
-from fedfuse.parts.fuse.base import Fuse, Fused, Reads
+from fedfuse.parts.fuse.base import Fuse, Fused, FusionWork, Reads
 from fedfuse.parts.fuse.batches import DistillBatch, batches_from, told
 from fedfuse.parts.fuse.distiller import Distiller, teach
 from fedfuse.runtime.source import Source
@@ -54,6 +54,9 @@ class PredictionDistillation(Fuse):
 
     def trains_without_clients(self, prototype: str) -> bool:
         return self.students is None or prototype in self.students
+
+    def passes(self, work: FusionWork) -> Mapping[str, float]:
+        return self.distiller.passes(work)
 
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:
         return teach(view, self.distiller, self._begin(view), self._batches(view, view.public, teachers))

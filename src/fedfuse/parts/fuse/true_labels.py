@@ -16,7 +16,7 @@ from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.parts.base import CheckContext
 from fedfuse.parts.context import ServerView
-from fedfuse.parts.fuse.base import Fused, Reads
+from fedfuse.parts.fuse.base import Fused, FusionWork, Reads
 from fedfuse.parts.fuse.batches import DistillBatch, batches_from
 from fedfuse.parts.fuse.distiller import Distiller, teach
 from fedfuse.parts.fuse.students import StudentFuse
@@ -38,6 +38,9 @@ class TrueLabels(StudentFuse):
     def check(self, context: CheckContext) -> None:
         super().check(context)
         self.distiller.check(context, "method.fuse.distiller")
+
+    def passes(self, work: FusionWork) -> Mapping[str, float]:
+        return self.distiller.passes(work)
 
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:
         batches = label_batches(view.public, self.distiller, view.bank, view.key, self.views == "student")

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor
 
-from fedfuse.core.messages import Tensors
+from fedfuse.core.messages import Task, Tensors
 from fedfuse.core.weights import Weights
 from fedfuse.parts.context import ClientContext
 from fedfuse.parts.local.objective import Batch, Hooks, Objective
@@ -40,6 +40,10 @@ class Contrastive(Objective):
         if self.strength == 0:
             return Hooks()
         return (_Contrasting if PREVIOUS in client.state else _Remembering)(client, self)
+
+    def passes(self, task: Task) -> float:
+        """Of a client that was here before: of its first visit the server knows nothing."""
+        return 1 + self.previous if self.strength else 0
 
 
 class _Remembering(Hooks):

@@ -15,7 +15,7 @@ from pydantic import Field
 from torch import Tensor
 
 from fedfuse.core.errors import ConfigError
-from fedfuse.core.messages import Tensors, Update
+from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.core.weights import Weights, mean
 from fedfuse.parts.base import CheckContext
 from fedfuse.parts.context import ClientContext, ServerView
@@ -53,6 +53,9 @@ class GlobalDistillation(BufferedDistillation):
             return Hooks()
         teacher = Weights(sent, current.layout) if len(sent) else current
         return self.taught_by(client, [teacher], [self.coefficient])
+
+    def passes(self, task: Task) -> float:
+        return float(TEACHER in task.extras)
 
     def broadcast(self, view: ServerView, chosen: Mapping[int, str]) -> Mapping[int, Tensors]:
         teachers = {prototype: _teacher(view, prototype) for prototype in set(chosen.values())}

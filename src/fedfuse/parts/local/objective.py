@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from fedfuse.core.messages import Tensors, Update
+from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.core.weights import Weights
 from fedfuse.parts.accumulator import Accumulator
 from fedfuse.parts.base import MethodPart, Shapes
@@ -71,6 +71,10 @@ class Objective(MethodPart):
     @abstractmethod
     def begin(self, client: ClientContext) -> Hooks:
         """Start one client's session; the model already holds the task's weights."""
+
+    def passes(self, task: Task) -> float:
+        """Forward passes that each example of a step costs beside its training; the task has this part's extras."""
+        return 0
 
     def broadcast(self, view: ServerView, chosen: Mapping[int, str]) -> Mapping[int, Tensors]:
         """Extras for this round's tasks, by client; ``chosen`` gives the sampled clients' prototypes."""

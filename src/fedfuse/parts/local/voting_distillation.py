@@ -16,7 +16,7 @@ from pydantic import Field
 from torch import Tensor
 
 from fedfuse.core.errors import ConfigError
-from fedfuse.core.messages import Tensors, Update
+from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.core.weights import Weights
 from fedfuse.parts.base import CheckContext
 from fedfuse.parts.context import ClientContext, ServerView
@@ -51,6 +51,9 @@ class VotingDistillation(BufferedDistillation):
             return Hooks()
         past = [Weights(flat, current.layout) for flat in sent.get(MODELS, ())]
         return self.taught_by(client, [current, *past], sent[COEFFICIENTS].tolist())
+
+    def passes(self, task: Task) -> float:
+        return len(task.extras.get(COEFFICIENTS, ()))
 
     def broadcast(self, view: ServerView, chosen: Mapping[int, str]) -> Mapping[int, Tensors]:
         extras = {prototype: self._teachers(view, prototype) for prototype in set(chosen.values())}

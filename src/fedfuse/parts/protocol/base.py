@@ -106,6 +106,13 @@ class Protocol(MethodPart):
     def answer(self, client: ClientContext, trained: Weights) -> ClientResult:
         """What a client sends and keeps after its training."""
 
+    def passes(self, task: Task, inputs: int, steps: float) -> float:
+        """Forward passes over public inputs that a client's so many steps cost beside its own examples.
+
+        The task has this part's extras.
+        """
+        return 0
+
     def participants(self, view: ServerView, drawn: Draw) -> Mapping[int, str]:
         """Who has something to do in this round, with their prototypes."""
         return drawn(view.round)

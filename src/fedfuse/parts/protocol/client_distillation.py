@@ -10,6 +10,8 @@ from pydantic import Field
 from torch import Tensor
 
 from fedfuse.core.part import Settings
+from fedfuse.core.slices import mean_size
+from fedfuse.models.operations import BACKWARD
 from fedfuse.parts.context import ClientContext
 from fedfuse.runtime.batches import endless_batches, epoch_batches
 from fedfuse.runtime.losses import kl_to_probabilities
@@ -41,6 +43,11 @@ class ClientDistillation(Settings):
         description="which model a client goes on with: the one trained on its own examples, or the one before that, "
         "which has learnt from the server alone (CFD's copy of the server's student)",
     )
+
+    def passes(self, inputs: int, steps: float) -> float:
+        """Forward passes through the client's model, along with so many steps of its own."""
+        along = steps * mean_size(inputs, self.batch_size)
+        return BACKWARD * (self.epochs * inputs if self.when == "before" else along)
 
     def distil_before(self, client: ClientContext, source: Source, taught: Tensor, are_logits: bool) -> None:
         """Before: train the client's model in place."""

@@ -93,6 +93,11 @@ class Predictions(KeptModel):
         kept = client.start if self.distillation is not None and self.distillation.keep == "distilled" else trained
         return ClientResult(predictions=self.as_sent(logits_on(public, client.model)), state={MODEL: kept.flat})
 
+    def passes(self, task: Task, inputs: int, steps: float) -> float:
+        if self.distillation is None or CONSENSUS not in task.extras:
+            return inputs
+        return inputs + self.distillation.passes(inputs, steps)
+
     def broadcast(self, view: ServerView, chosen: Mapping[int, str]) -> Mapping[int, Tensors]:
         taught = {prototype: self._taught(view, prototype) for prototype in dict.fromkeys(chosen.values())}
         return {client: taught[prototype] for client, prototype in chosen.items()}

@@ -13,6 +13,9 @@ class AverageTeacher(TeacherKind):
 
     kind: Literal["average"] = "average"
 
+    def count(self, clients: float) -> float:
+        return 1
+
     def gather(self, models: RoundModels) -> list[Teacher]:
         return [
             Teacher(prototype, weights, models.weight_of(prototype)) for prototype, weights in models.merged.items()

@@ -66,6 +66,10 @@ class TeacherKind(Part):
         """Whether it needs public inputs to estimate BatchNorm statistics on."""
         return False
 
+    def count(self, clients: float) -> float:
+        """How many teachers of this kind a prototype with so many clients has."""
+        return clients
+
     @abstractmethod
     def gather(self, models: RoundModels) -> list[Teacher]:
         """The teachers of this kind, in an order that does not depend on when updates came in."""
@@ -84,6 +88,9 @@ class SampledTeachers(TeacherKind):
     @property
     def reestimates(self) -> bool:
         return self.batch_norm == "reestimate"
+
+    def count(self, clients: float) -> float:
+        return self.number
 
     @abstractmethod
     def samples(self, models: RoundModels, prototype: str, updates: Sequence[Update]) -> Iterator[Weights]:
