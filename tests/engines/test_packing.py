@@ -11,6 +11,7 @@ from fedfuse.core.messages import Task, Update
 from fedfuse.core.weights import NOTHING, Weights
 from fedfuse.engines.jobs import ServerJob, Training
 from fedfuse.engines.packing import SharedTensors, as_bytes, pack, tensors_in, unpack
+from fedfuse.federation.client_states import HeldStates
 from fedfuse.runtime.pool import silence
 from tests.helpers import make_bank, make_source, make_weights
 
@@ -56,13 +57,24 @@ def test_tensors_are_listed_as_they_are_packed():
     assert [tensor.tolist() for tensor in as_bytes(listed)] == [tensor.tolist() for tensor in packed]
 
 
+class Counting(HeldStates):
+    """States that know how often one was read."""
+
+    reads = 0
+
+    def __getitem__(self, client):
+        self.reads += 1
+        return super().__getitem__(client)
+
+
 class TestSharedTensors:
     def shared(self):
         bank = make_bank()
         weights, teacher = make_weights(bank, "mlp", 1), torch.rand(50)
         tasks = [Task(1, c, "mlp", weights, {"teacher": teacher, "own": torch.full((9,), float(c))}) for c in range(3)]
         tasks.append(Task(1, 3, "mlp", NOTHING, {"teacher": teacher}))
-        jobs = [Training(task, {"kept": torch.rand(7)} if task.client == 1 else {}) for task in tasks]
+        states = Counting({1: {"kept": torch.rand(7)}, 2: {}})
+        jobs = [Training(task, states) for task in tasks]
         return jobs, SharedTensors(jobs)
 
     def test_every_task_and_state_arrives(self):
@@ -74,6 +86,13 @@ class TestSharedTensors:
                 assert there.keys() == here.keys()
                 assert all(torch.equal(there[name], tensor) for name, tensor in here.items())
 
+    def test_a_state_is_read_when_its_job_is_packed_and_travels_alone(self):
+        jobs, shared = self.shared()
+        assert jobs[1].states.reads == 0
+        came = unpack(shared.packed(jobs[1]), shared.common())
+        assert jobs[1].states.reads == 1
+        assert list(came.states) == [1]
+
     def test_what_tasks_share_is_not_packed_with_them(self):
         jobs, shared = self.shared()
         size = jobs[0].task.weights.nbytes + jobs[0].task.extras["teacher"].nbytes
@@ -83,7 +102,7 @@ class TestSharedTensors:
     def test_equal_tensors_that_are_not_the_same_are_not_mixed_up(self):
         layout = make_bank().layout("mlp")
         tasks = [Task(1, c, "mlp", Weights(torch.zeros(layout.size), layout)) for c in range(2)]
-        assert not SharedTensors([Training(task, {}) for task in tasks]).common()
+        assert not SharedTensors([Training(task, HeldStates()) for task in tasks]).common()
 
     def test_what_lasts_does_not_travel(self):
         source = make_source(20)

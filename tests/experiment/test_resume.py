@@ -323,10 +323,11 @@ def size_of(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def test_killed_for_real(tmp_path):
+@pytest.mark.parametrize("method", ["feddf", pytest.param("scaffold", marks=pytest.mark.long)])
+def test_killed_for_real(tmp_path, method):
     """kill -9 at random moments, then this process; a second one of the folder is refused meanwhile."""
     moments = random.Random(0)
-    setting = experiment("feddf", federation={"rounds": 8, "participation": 0.75})
+    setting = experiment(method, federation={"rounds": 8, "participation": 0.75})
     expected = setting.run(tmp_path / "straight")
     config, out = tmp_path / "config.yaml", tmp_path / "run"
     config.write_text(setting.config.to_yaml())
