@@ -8,6 +8,7 @@ BatchNorm's batch counter is reset on load, other ones are constants of the arch
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -117,6 +118,11 @@ class Weights(Mapping[str, Tensor]):
             for place in places.counters:
                 place.tensor.zero_()
 
+    @property
+    def here(self) -> Weights:
+        """These weights in memory, for whoever looks at them more than once."""
+        return self
+
     def __getitem__(self, name: str) -> Tensor:
         entry = self.layout.by_name[name]
         return self.flat[entry.offset : entry.offset + entry.size].view(entry.shape)
@@ -174,6 +180,37 @@ class Weights(Mapping[str, Tensor]):
 def is_finite(tensor: Tensor) -> bool:
     """Whether all entries are; looked at piece by piece, because torch makes copies to find it out."""
     return all(bool(piece.isfinite().all()) for piece in tensor.reshape(-1).split(LOOKED_AT_ONCE))
+
+
+class DistantWeights(Weights):
+    """Weights that are brought whenever somebody looks at them, and forgotten again."""
+
+    def __init__(self, dtype: torch.dtype, layout: Layout) -> None:
+        self.dtype = dtype
+        self.layout = layout
+
+    @abstractmethod
+    def read(self) -> Tensor:
+        """The flat vector."""
+
+    @property
+    def flat(self) -> Tensor:  # type: ignore[override]
+        return self.read()
+
+    @property
+    def here(self) -> Weights:
+        return Weights(self.read(), self.layout)
+
+    def load_into(self, model: nn.Module) -> None:
+        self.here.load_into(model)
+
+    @property
+    def nbytes(self) -> int:
+        return self.layout.size * self.dtype.itemsize
+
+    def __reduce__(self) -> tuple[type[Weights], tuple[Tensor, Layout]]:
+        """What travels to another process are the weights themselves."""
+        return Weights, (self.read(), self.layout)
 
 
 NOTHING = Weights(torch.empty(0), Layout((), ()))

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fedfuse.core.weights import DistantWeights
 from fedfuse.engines.jobs import Job
 
 Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
@@ -68,8 +69,9 @@ def unpack(packed: Packed, common: Sequence[Bytes] = (), lasting: Sequence[Bytes
 
 
 def tensors_in(value: Any) -> list[Tensor]:
-    """All tensors of a value, in the order in which ``pack`` puts them into a package."""
-    pickler = _Pickler(io.BytesIO(), {})
+    """All tensors of a value, in the order in which ``pack`` puts them into a package; but for distant ones, which are
+    brought when they are packed and are never the same as others."""
+    pickler = _Lister(io.BytesIO(), {})
     pickler.dump(value)
     return pickler.tensors
 
@@ -96,6 +98,13 @@ class _Pickler(pickle.Pickler):
             self._places[id(value)] = ("own", len(self.tensors))
             self.tensors.append(value)
         return *self._places[id(value)], value.dtype, tuple(value.shape)
+
+
+class _Lister(_Pickler):
+    """Looks for tensors only: what it writes is never read."""
+
+    def persistent_id(self, value: Any) -> Any:
+        return "distant" if isinstance(value, DistantWeights) else super().persistent_id(value)
 
 
 class _Unpickler(pickle.Unpickler):

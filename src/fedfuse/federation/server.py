@@ -27,6 +27,7 @@ from fedfuse.federation.prototypes import Prototypes, prototypes_of
 from fedfuse.federation.recipe import LOCAL, PROTOCOL, SCORES, Recipe
 from fedfuse.federation.sampling import clients_per_round, sample
 from fedfuse.federation.settings import EvaluationSettings, FederationSettings
+from fedfuse.federation.shelf import Shelf
 from fedfuse.federation.state import RoundRecord, ServerState, Snapshot
 from fedfuse.federation.stream import Stream, can_stream, left
 from fedfuse.federation.turns import in_turn
@@ -130,6 +131,8 @@ class _Round:
             self.number, federation.recipe, federation.settings, federation.evaluation, federation.bank, federation.test
         )
         self.bytes_up = 0
+        log = federation.log.path
+        self.shelf = Shelf(log.parent if log else None)
         self.stream: Stream | None = None
         """Who took the updates as they came; None if they are held."""
         clock, history = federation.clock, before.server.history
@@ -270,7 +273,7 @@ class _Round:
         """Each client in its turn: its update is collected or given away, and its new state goes on."""
 
         def take(update: Update, state: Tensors) -> State:
-            updates.append(self.stream.take(update) if self.stream else update)
+            updates.append(self.stream.take(update) if self.stream else self.shelf.hold(update))
             return update.client, state
 
         return starmap(take, in_turn(sorted(task.client for task in tasks), answers))

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 import torch
 from torch import Tensor
 
-from fedfuse.core.weights import Weights
+from fedfuse.core.weights import DistantWeights, Weights
 from fedfuse.parts.scores import Coefficient
 from fedfuse.parts.teachers.question import InputBatch, Question, Target, Teacher, Weigh, asked, share
 from fedfuse.parts.teachers.tally import Tally
@@ -99,7 +99,9 @@ def _answer(job: tuple[Question, Teacher]) -> Tensor:
 
 def _alone(teacher: Teacher) -> Teacher:
     """The teacher as it travels: its weights go with every job, so that no process ever holds all teachers."""
-    return Teacher(teacher.prototype, Weights(teacher.weights.flat.view(-1), teacher.weights.layout))
+    weights = teacher.weights
+    apart = weights if isinstance(weights, DistantWeights) else Weights(weights.flat.view(-1), weights.layout)
+    return Teacher(teacher.prototype, apart)
 
 
 def _at(coefficient: Coefficient, where: Tensor | None) -> Coefficient:

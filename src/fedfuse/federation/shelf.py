@@ -1,0 +1,62 @@
+"""Updates that a round has to hold until its end: in memory as long as they are few, and the rest in a file.
+
+So a round needs the same memory for any number of clients, also where a fusion or a screen looks at all of them. They
+are read back one by one, by whoever asks; the file has no name and is gone with the round, however that ends.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO
+
+import torch
+from torch import Tensor
+
+from fedfuse.core.messages import Update
+from fedfuse.core.weights import DistantWeights, Layout, Weights
+
+IN_MEMORY = 2**28
+"""Bytes of weights that are held in memory: reading them back takes a while, and small ones are many."""
+
+
+class Shelf:
+    """Where one round's updates lie."""
+
+    def __init__(self, folder: Path | None) -> None:
+        """``folder`` has room for the file; None: the system's place for such files."""
+        self.folder = folder
+        self._bytes = 0
+        self._file: BinaryIO | None = None
+
+    def hold(self, update: Update) -> Update:
+        """The update, perhaps with weights that are far away."""
+        self._bytes += update.weights.nbytes
+        if self._bytes <= IN_MEMORY:
+            return update
+        return replace(update, weights=self._put_away(update.weights))
+
+    def _put_away(self, weights: Weights) -> Weights:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(dir=self.folder)  # noqa: SIM115
+        offset = self._file.seek(0, os.SEEK_END)
+        self._file.write(weights.flat.contiguous().numpy().data)
+        self._file.flush()
+        return ShelvedWeights(self._file, offset, weights.flat.dtype, weights.layout)
+
+
+class ShelvedWeights(DistantWeights):
+    """Weights in a file."""
+
+    def __init__(self, file: BinaryIO, offset: int, dtype: torch.dtype, layout: Layout) -> None:
+        super().__init__(dtype, layout)
+        self._file, self._offset = file, offset
+
+    def read(self) -> Tensor:
+        content = bytearray(self.nbytes)
+        read = os.preadv(self._file.fileno(), [content], self._offset)
+        if read != len(content):
+            raise OSError("the file of a round's updates ends too early")
+        return torch.frombuffer(content, dtype=self.dtype)
