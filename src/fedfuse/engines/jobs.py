@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -40,13 +40,16 @@ class Job(Protocol):
 
 @dataclass(frozen=True)
 class Training:
-    """The tasks of one group of clients, mostly of one, and where to read what these clients remember."""
+    """The tasks of a group of clients, mostly of one, and the states in which there is what they remember.
+
+    It is read when it is needed.
+    """
 
     tasks: Sequence[Task]
-    states: Mapping[int, Tensors]
+    states: ClientStates
 
     def __reduce__(self) -> tuple[type[Training], tuple[Sequence[Task], ClientStates]]:
-        """Of all states, the group's own ones travel."""
+        """Of all states, the clients' own travel."""
         own = {task.client: self.states.get(task.client, {}) for task in self.tasks}
         return Training, (self.tasks, HeldStates(own))
 
@@ -72,7 +75,7 @@ class Training:
 
 
 def trainings(clients: Clients, tasks: Sequence[Task], states: ClientStates) -> list[Training]:
-    """A round's tasks in jobs; a state is read when its job is done or packed."""
+    """A round's tasks in jobs."""
     return [Training(group, states) for group in clients.groups(tasks)]
 
 

@@ -79,7 +79,7 @@ class Clients:
 
     @cached_property
     def _stacking(self) -> Stacking:
-        return Stacking(self.datasets, self.bank, self.recipe, self.training, self.together)
+        return Stacking(self.examples_of, self.bank, self.recipe, self.training, self.together)
 
     def _alone(self, task: Task, state: Tensors) -> tuple[Update, Tensors]:
         with _named(task):

@@ -17,14 +17,12 @@ Everything else is trained one by one, with the very same result but for the las
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from fedfuse.core.messages import Task
 from fedfuse.core.weights import NOTHING
-from fedfuse.data import Examples
-from fedfuse.data.client_datasets import ClientDatasets
 from fedfuse.federation.recipe import Recipe
 from fedfuse.parts.base import MethodPart
 from fedfuse.runtime.bank import ModelBank
@@ -37,7 +35,7 @@ from fedfuse.runtime.twins import Stack, filled_length
 class Stacking:
     """The tasks of a round in groups; ``together`` says how many clients a round has."""
 
-    datasets: Mapping[int, Examples]
+    examples_of: Callable[[Task], int]
     bank: ModelBank
     recipe: Recipe
     training: TrainingSettings
@@ -58,7 +56,7 @@ class Stacking:
         """What a task is trained on, alone or in company; None: the plain network."""
         if not self.is_possible or task.weights.layout not in (self.bank.layout(task.prototype), NOTHING.layout):
             return None
-        length = filled_length(self._examples(task), self.training.batch_size)
+        length = filled_length(self.examples_of(task), self.training.batch_size)
         return self.bank.twins.stack(task.prototype, length, -(-self.together // len(self.bank.prototypes)))
 
     @cached_property
@@ -82,11 +80,7 @@ class Stacking:
         return self.training.schedule != "constant" or bool(self.training.decay_inside)
 
     def _steps(self, task: Task) -> int:
-        return self.training.steps(self._examples(task))
-
-    def _examples(self, task: Task) -> int:
-        known = self.datasets
-        return known.size(task.client) if isinstance(known, ClientDatasets) else len(known[task.client])
+        return self.training.steps(self.examples_of(task))
 
 
 def _speaks_for(part: MethodPart, word: str, method: str) -> bool:
