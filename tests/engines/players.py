@@ -28,9 +28,13 @@ class Everyone:
     clients: Mapping[str, Clients]
     traps: Path
 
-    def work(self, task: Task, state: Tensors) -> tuple[Update, Tensors]:
-        spring(self.traps / str(task.client))
-        return self.clients[task.prototype].work(task, state)
+    def groups(self, tasks: Sequence[Task]) -> list[list[Task]]:
+        return self.clients[tasks[0].prototype].groups(tasks)
+
+    def work_together(self, tasks: Sequence[Task], states: ClientStates) -> list[tuple[Update, Tensors]]:
+        for task in tasks:
+            spring(self.traps / str(task.client))
+        return self.clients[tasks[0].prototype].work_together(tasks, states)
 
     def examples_of(self, task: Task) -> int:
         return self.clients[task.prototype].examples_of(task)

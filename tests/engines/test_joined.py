@@ -54,8 +54,9 @@ def test_same_bits_as_in_this_process_alone(method):
 def test_this_process_goes_on_working(monkeypatch):
     here = federation("fedavg")
     engine = JoinedEngine(here.engine.clients, EventLog(), others=1)
-    own, work = [], type(here.engine.clients).work
-    monkeypatch.setattr(type(here.engine.clients), "work", lambda c, t, s: own.append(t.round) or work(c, t, s))
+    own, kind = [], type(here.engine.clients)
+    work = kind.work_together
+    monkeypatch.setattr(kind, "work_together", lambda c, t, s: own.append(t[0].round) or work(c, t, s))
     try:
         played(replace(here, engine=engine), rounds=3)
     finally:

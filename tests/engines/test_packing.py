@@ -11,6 +11,7 @@ from fedfuse.core.messages import Task, Update
 from fedfuse.core.weights import NOTHING, Weights
 from fedfuse.engines.jobs import ServerJob, Training
 from fedfuse.engines.packing import SharedTensors, as_bytes, pack, tensors_in, unpack
+from fedfuse.federation.client_states import HeldStates
 from fedfuse.runtime.pool import silence
 from tests.helpers import make_bank, make_source, make_weights
 
@@ -62,28 +63,31 @@ class TestSharedTensors:
         weights, teacher = make_weights(bank, "mlp", 1), torch.rand(50)
         tasks = [Task(1, c, "mlp", weights, {"teacher": teacher, "own": torch.full((9,), float(c))}) for c in range(3)]
         tasks.append(Task(1, 3, "mlp", NOTHING, {"teacher": teacher}))
-        jobs = [Training(task, {"kept": torch.rand(7)} if task.client == 1 else {}) for task in tasks]
+        jobs = [
+            Training([task], HeldStates({1: {"kept": torch.rand(7)}} if task.client == 1 else {})) for task in tasks
+        ]
         return jobs, SharedTensors(jobs)
 
     def test_every_task_and_state_arrives(self):
         jobs, shared = self.shared()
         for job in jobs:
             came = unpack(shared.packed(job), shared.common())
-            assert came.task.weights.equals(job.task.weights)
-            for there, here in ((came.task.extras, job.task.extras), (came.state, job.state)):
+            assert came.tasks[0].weights.equals(job.tasks[0].weights)
+            states = (came.states.get(1, {}), job.states.get(1, {}))
+            for there, here in ((came.tasks[0].extras, job.tasks[0].extras), states):
                 assert there.keys() == here.keys()
                 assert all(torch.equal(there[name], tensor) for name, tensor in here.items())
 
     def test_what_tasks_share_is_not_packed_with_them(self):
         jobs, shared = self.shared()
-        size = jobs[0].task.weights.nbytes + jobs[0].task.extras["teacher"].nbytes
+        size = jobs[0].tasks[0].weights.nbytes + jobs[0].tasks[0].extras["teacher"].nbytes
         assert sum(map(len, shared.common())) == size
         assert [sum(map(len, shared.packed(job).tensors)) for job in jobs] == [36, 36 + 28, 36, 0]
 
     def test_equal_tensors_that_are_not_the_same_are_not_mixed_up(self):
         layout = make_bank().layout("mlp")
         tasks = [Task(1, c, "mlp", Weights(torch.zeros(layout.size), layout)) for c in range(2)]
-        assert not SharedTensors([Training(task, {}) for task in tasks]).common()
+        assert not SharedTensors([Training([task], HeldStates()) for task in tasks]).common()
 
     def test_what_lasts_does_not_travel(self):
         source = make_source(20)

@@ -48,7 +48,7 @@ class Task:
 
     def of(self, part: str) -> Task:
         """The same task with one part's extras alone, under that part's own names."""
-        return replace(self, extras=of_part(part, self.extras))
+        return replace(self, extras=of_part(part, self.extras)) if self.extras else self
 
     @property
     def nbytes(self) -> int:
@@ -75,7 +75,7 @@ class Update:
 
     def of(self, part: str) -> Update:
         """The same update with one part's extras alone, under that part's own names."""
-        return replace(self, extras=of_part(part, self.extras))
+        return replace(self, extras=of_part(part, self.extras)) if self.extras else self
 
     @property
     def nbytes(self) -> int:

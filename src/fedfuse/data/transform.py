@@ -52,7 +52,7 @@ class Transform:
         # The conversion made a fresh tensor, so working in place is safe and twice as fast.
         return inputs.to(torch.float32).mul_(self._image_scale.to(inputs.device)).add_(shift)
 
-    def augment(self, inputs: Tensor, generator: torch.Generator) -> Tensor:
+    def augment(self, inputs: Tensor, generator: torch.Generator | None) -> Tensor:
         """Crop and flip each raw image at random; every number comes from the (CPU) generator.
 
         Padding is with raw zeros, that is black, as in the papers' code, and not with the normalised zero.

@@ -40,36 +40,43 @@ class Job(Protocol):
 
 @dataclass(frozen=True)
 class Training:
-    """A client's task, and the states in which there is what the client remembers; it is read when it is needed."""
+    """The tasks of a group of clients, mostly of one, and the states in which there is what they remember.
 
-    task: Task
+    It is read when it is needed.
+    """
+
+    tasks: Sequence[Task]
     states: ClientStates
 
-    def __reduce__(self) -> tuple[type[Training], tuple[Task, ClientStates]]:
-        """Of all states, the client's own one travels."""
-        return Training, (self.task, HeldStates({self.task.client: self.state}))
+    def __reduce__(self) -> tuple[type[Training], tuple[Sequence[Task], ClientStates]]:
+        """Of all states, the clients' own travel."""
+        own = {task.client: self.states.get(task.client, {}) for task in self.tasks}
+        return Training, (self.tasks, HeldStates(own))
 
     @property
-    def state(self) -> Tensors:
-        return self.states.get(self.task.client, {})
-
-    @property
-    def common(self) -> Task:
-        return self.task
+    def common(self) -> Sequence[Task]:
+        return self.tasks
 
     @property
     def round(self) -> int:
-        return self.task.round
+        return self.tasks[0].round
 
     @property
     def name(self) -> str:
-        return f"client {self.task.client}"
+        numbers = ", ".join(str(task.client) for task in self.tasks)
+        return f"client {numbers}" if len(self.tasks) == 1 else f"clients {numbers}"
 
-    def __call__(self, clients: Clients, progress: Progress) -> tuple[Update, Tensors]:
-        return clients.work(self.task, self.state)
+    def __call__(self, clients: Clients, progress: Progress) -> list[tuple[Update, Tensors]]:
+        return clients.work_together(self.tasks, self.states)
 
     def retried(self, log: EventLog, reason: str) -> None:
-        log.emit("client_retried", round=self.round, client=self.task.client, reason=reason)
+        for task in self.tasks:
+            log.emit("client_retried", round=self.round, client=task.client, reason=reason)
+
+
+def trainings(clients: Clients, tasks: Sequence[Task], states: ClientStates) -> list[Training]:
+    """A round's tasks in jobs."""
+    return [Training(group, states) for group in clients.groups(tasks)]
 
 
 @dataclass(frozen=True)

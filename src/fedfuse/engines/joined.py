@@ -16,7 +16,7 @@ from typing import Any
 
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.engines.base import SimulatedEngine
-from fedfuse.engines.jobs import Job, Training, WorkerPool
+from fedfuse.engines.jobs import Job, WorkerPool, trainings
 from fedfuse.engines.packing import pack
 from fedfuse.engines.workers import WorkersEngine
 from fedfuse.federation.client import Clients
@@ -42,8 +42,8 @@ class JoinedEngine(SimulatedEngine):
         self._ready = Event()
 
     def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
-        for _, reply in self._results([Training(task, states) for task in tasks]):
-            yield reply
+        for _, replies in self._results(trainings(self.clients, tasks, states)):
+            yield from replies
 
     def pool(self, number: int) -> Pool:
         return WorkerPool(number, self._results)

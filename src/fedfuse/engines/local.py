@@ -53,8 +53,8 @@ class LocalEngine(SimulatedEngine):
         self.clients = clients
 
     def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
-        for task in tasks:
-            yield self.clients.work(task, states.get(task.client, {}))
+        for group in self.clients.groups(tasks):
+            yield from self.clients.work_together(group, states)
 
     def close(self) -> None:
         """Nothing is held."""

@@ -16,7 +16,7 @@ from typing import Any
 from fedfuse.core.errors import FedfuseError
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.engines.base import SimulatedEngine
-from fedfuse.engines.jobs import ATTEMPTS, Job, Training, WorkerPool, exhausted
+from fedfuse.engines.jobs import ATTEMPTS, Job, WorkerPool, exhausted, trainings
 from fedfuse.engines.packing import SharedTensors, tensors_in
 from fedfuse.engines.worker import LostError, Worker
 from fedfuse.federation.client import Clients
@@ -53,8 +53,8 @@ class WorkersEngine(SimulatedEngine):
         self._threads: ThreadPoolExecutor | None = None
 
     def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
-        for _, reply in self.results([Training(task, states) for task in tasks]):
-            yield reply
+        for _, replies in self.results(trainings(self.clients, tasks, states)):
+            yield from replies
 
     def pool(self, number: int) -> Pool:
         return WorkerPool(number, self.results)

@@ -132,6 +132,7 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None,
         training=config.training,
         rounds=config.federation.rounds,
         key=key,
+        together=clients_per_round(settings, len(parties)),
     )
     by_batch = config.federation.batch_norm == "batch"
     metrics = Metrics(config.evaluation.metrics, dataset.class_names, log) if config.evaluation.metrics else None

@@ -5,9 +5,13 @@ What other frameworks make with a client_fn is ``Clients.work``, for every clien
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+
+import torch
+from torch import Tensor
 
 from fedfuse.core.errors import DataError
 from fedfuse.core.messages import TEST_OUTPUTS, Task, Tensors, Update, of_part, within
@@ -15,13 +19,20 @@ from fedfuse.core.randomness import Key
 from fedfuse.core.weights import NOTHING, Weights
 from fedfuse.data import ClientDatasets, Examples, Transform
 from fedfuse.federation.recipe import LOCAL, PROTOCOL, SCORES, UPLOAD, Recipe
+from fedfuse.federation.stacking import Stacking
+from fedfuse.models import Classifier
+from fedfuse.models.stacked import Twin
 from fedfuse.parts.context import ClientContext
 from fedfuse.parts.local.loop import train
-from fedfuse.parts.protocol.base import PREDICTIONS, ClientResult
+from fedfuse.parts.local.objective import Hooks
+from fedfuse.parts.local.stacked import Trained, train_stacked
+from fedfuse.parts.local.steps import LoopStats
+from fedfuse.parts.protocol.base import PREDICTIONS, ClientResult, Protocol
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.predict import logits_on
 from fedfuse.runtime.source import Source
 from fedfuse.runtime.training import TrainingSettings
+from fedfuse.runtime.twins import Stack
 
 
 @dataclass(frozen=True)
@@ -41,6 +52,8 @@ class Clients:
     training: TrainingSettings
     rounds: int
     key: Key
+    together: int = 1
+    """How many clients a round has."""
 
     def examples_of(self, task: Task) -> int:
         """How many examples the answer to a task stands for."""
@@ -49,52 +62,113 @@ class Clients:
 
     def work(self, task: Task, state: Tensors) -> tuple[Update, Tensors]:
         """Train for one task. The result depends on the arguments and the key only."""
-        try:
-            with self.bank.compute.at_work():
-                return self._train(task, state)
-        except Exception as error:
-            if "more than 1 value per channel" in str(error):  # torch's words for it
-                raise DataError(_lonely(task)) from None
-            error.add_note(f"while client {task.client} trained '{task.prototype}' in round {task.round}")
-            raise
+        [result] = self.work_together([task], {task.client: state})
+        return result
 
-    def _train(self, task: Task, state: Tensors) -> tuple[Update, Tensors]:
-        protocol, local = self.recipe.protocol, self.recipe.local
-        client = self._context(task, state)
-        if protocol.distil_before(self._of_protocol(client)):
-            client = replace(client, start=Weights.of(client.model, client.start.layout))
-        hooks = local.begin(client.of(LOCAL))
-        with protocol.training(self._of_protocol(client)) as extra_loss:
-            done = train(client, hooks, extra_loss)
-        client.model.zero_grad()  # gradients take as much memory as the model, and nobody reads these
-        trained = Weights.of(client.model, client.start.layout)
-        result = protocol.answer(self._of_protocol(client), trained)
+    def groups(self, tasks: Sequence[Task]) -> list[list[Task]]:
+        """Tasks that are done together; no result depends on it."""
+        return self._stacking.groups(tasks)
+
+    def work_together(self, tasks: Sequence[Task], states: Mapping[int, Tensors]) -> list[tuple[Update, Tensors]]:
+        """Train for the tasks of one group."""
+        with self.bank.compute.at_work():
+            stack = self._stacking.stack(tasks[0])
+            if stack is None:
+                return [self._alone(task, states.get(task.client, {})) for task in tasks]
+            return self._stacked(tasks, states, stack)
+
+    @cached_property
+    def _stacking(self) -> Stacking:
+        return Stacking(self.examples_of, self.bank, self.recipe, self.training, self.together)
+
+    def _alone(self, task: Task, state: Tensors) -> tuple[Update, Tensors]:
+        with _named(task):
+            client = self._context(task, state)
+            hooks = self.recipe.local.begin(client.of(LOCAL))
+            with self.recipe.protocol.training(self._of_protocol(client)) as extra_loss:
+                done = train(client, hooks, extra_loss)
+            client.model.zero_grad()  # gradients take as much memory as the model, and nobody reads these
+            return self._answer(client, hooks, done, Weights.of(client.model, client.start.layout))
+
+    def _stacked(
+        self, tasks: Sequence[Task], states: Mapping[int, Tensors], stack: Stack
+    ) -> list[tuple[Update, Tensors]]:
+        """As ``_alone``, but for the loop, which trains all at a time in the places of a stack."""
+        clients, hooks = [], []
+        for place, task in enumerate(tasks):
+            with _named(task):
+                clients.append(self._placed(task, states.get(task.client, {}), stack.twin, place))
+        stack.twin.write(_first_weights(clients, stack.twin))
+        for client in clients:
+            with _named(client.task):
+                hooks.append(self.recipe.local.begin(client.of(LOCAL)))
+        try:
+            trained = train_stacked(clients, hooks, stack)
+        except Exception:
+            if len(tasks) == 1:
+                with _named(tasks[0]):
+                    raise
+            return [self._stacked([task], states, stack)[0] for task in tasks]  # whoever fails names itself
+        return [self._after(*one) for one in zip(clients, hooks, trained, strict=True)]
+
+    def _placed(self, task: Task, state: Tensors, twin: Twin, place: int) -> ClientContext:
+        """A client in a place of a stack."""
+        model, bank = twin.places[place], self.bank.beside(place)
+        if not self._distils_before:
+            return self._begun(task, state, bank, lambda _start: model)
+        return replace(self._context(task, state), model=model, bank=bank)
+
+    def _after(self, client: ClientContext, hooks: Hooks, trained: Trained) -> tuple[Update, Tensors]:
+        """Out of the stack: what follows is asked of a network by itself."""
+        with _named(client.task):
+            model = self.bank.lend(client.task.prototype, trained.weights)
+            return self._answer(replace(client, model=model, bank=self.bank), hooks, trained.stats, trained.weights)
+
+    def _answer(self, client: ClientContext, hooks: Hooks, done: LoopStats, trained: Weights) -> tuple[Update, Tensors]:
+        task, result = client.task, self.recipe.protocol.answer(self._of_protocol(client), trained)
+        extras = {**within(LOCAL, hooks.extras()), **within(PROTOCOL, result.extras)}
+        kept = {**within(LOCAL, hooks.state()), **within(PROTOCOL, result.state)}
+        sent, packed = self._packed(result, client)
+        said, learnt, tested = self._scores_of(client)
         update = Update(
             round=task.round,
             client=task.client,
             prototype=task.prototype,
-            weights=NOTHING,
+            weights=NOTHING if self.recipe.upload else result.weights,
             examples=len(client.examples),
-            extras={**within(LOCAL, hooks.extras()), **within(PROTOCOL, result.extras)},
+            extras={**extras, **sent, **said},
             metrics=done.metrics,
+            test_outputs=tested,
         )
-        kept = {**within(LOCAL, hooks.state()), **within(PROTOCOL, result.state)}
-        return self._with_scores(*self._packed(update, kept, result, client), client)
+        return update, {**kept, **packed, **learnt}
 
     def _context(self, task: Task, state: Tensors) -> ClientContext:
+        """The client with the weights with which it turns to its own examples; perhaps it learns before that."""
+        client = self._begun(task, state, self.bank, partial(self.bank.lend, task.prototype))
+        if self._distils_before and self.recipe.protocol.distil_before(self._of_protocol(client)):
+            return replace(client, start=Weights.of(client.model, client.start.layout))
+        return client
+
+    @cached_property
+    def _distils_before(self) -> bool:
+        return type(self.recipe.protocol).distil_before is not Protocol.distil_before
+
+    def _begun(
+        self, task: Task, state: Tensors, bank: ModelBank, lend: Callable[[Weights], Classifier]
+    ) -> ClientContext:
         begin = self.recipe.protocol.begin(task, of_part(PROTOCOL, state), self.bank)
         start = self.recipe.chain.begin(begin, state)
         key = self.key.child("round", task.round, "client", task.client)
         training = self.training.of(self.key.child("client", task.client), key)
         return ClientContext(
             task=task,
-            model=self.bank.lend(task.prototype, start),
+            model=lend(start),
             start=start,
             examples=self.datasets[task.client],
             transform=self.transform,
             training=training,
             learning_rate=training.rate(task.round, self.rounds),
-            bank=self.bank,
+            bank=bank,
             source=self.source,
             test_inputs=self.test_inputs if TEST_OUTPUTS in task.asks else None,
             received=task.extras,
@@ -110,28 +184,45 @@ class Clients:
 
     def _of_protocol(self, client: ClientContext) -> ClientContext:
         """What the protocol is shown."""
-        return replace(client.of(PROTOCOL), source=self._scored)
+        own = client.of(PROTOCOL)
+        return own if own.source is self._scored else replace(own, source=self._scored)
 
-    def _packed(
-        self, update: Update, state: Tensors, result: ClientResult, client: ClientContext
-    ) -> tuple[Update, Tensors]:
-        """With the payload: as it is, or through the links of the upload."""
+    def _packed(self, result: ClientResult, client: ClientContext) -> tuple[Tensors, Tensors]:
+        """What travels beside weights, and what is kept by the links that pack the payload, if there are any."""
         if not self.recipe.upload:
             said = {} if result.predictions is None else {PREDICTIONS: result.predictions}
-            return replace(update, weights=result.weights, extras={**update.extras, **within(PROTOCOL, said)}), state
+            return within(PROTOCOL, said), {}
         packed = self.recipe.chain.pack(result.payload, client)
-        extras = {**update.extras, **within(UPLOAD, packed.tensors)}
-        return replace(update, extras=extras), {**state, **within(UPLOAD, packed.state)}
+        return within(UPLOAD, packed.tensors), within(UPLOAD, packed.state)
 
-    def _with_scores(self, update: Update, state: Tensors, client: ClientContext) -> tuple[Update, Tensors]:
-        """With what the client says of itself, and about the test inputs."""
+    def _scores_of(self, client: ClientContext) -> tuple[Tensors, Tensors, Tensors]:
+        """What the client says of itself, what it learnt to say so, and what it says about the test inputs."""
         asking, own = self.recipe.asking, client.of(SCORES)
         learnt = asking.learnt(own)
         tested = {} if own.test_inputs is None else {PREDICTIONS: logits_on(own.test_inputs, client.model)}
         if own.test_inputs is not None and self.recipe.protocol.carries == "predictions":
             tested |= within(SCORES, self.recipe.scores.say(learnt, own, own.test_inputs))
-        extras = {**update.extras, **within(SCORES, asking.said(learnt, own))}
-        return replace(update, extras=extras, test_outputs=tested), {**state, **within(SCORES, learnt)}
+        return within(SCORES, asking.said(learnt, own)), within(SCORES, learnt), tested
+
+
+def _first_weights(clients: Sequence[ClientContext], twin: Twin) -> Tensor:
+    """A row for each place; places that nobody has hold zeros."""
+    rows = torch.zeros(twin.size, twin.layout.size)
+    for row, client in zip(rows, clients, strict=False):
+        row.copy_(client.start.flat)
+    return rows
+
+
+@contextmanager
+def _named(task: Task) -> Iterator[None]:
+    """An error says in whose work it came up."""
+    try:
+        yield
+    except Exception as error:
+        if "more than 1 value per channel" in str(error):  # torch's words for it
+            raise DataError(_lonely(task)) from None
+        error.add_note(f"while client {task.client} trained '{task.prototype}' in round {task.round}")
+        raise
 
 
 def _lonely(task: Task) -> str:

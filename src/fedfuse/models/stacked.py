@@ -1,9 +1,10 @@
 """A network's twin for several clients at once: the same modules, each of which works on all clients' channels.
 
-Activations have the clients one after another in their second dimension, batch x (clients * channels) x ..., so what the
-network's own code does between its layers (residual additions, ReLU, means over pixels, ``flatten(1)``) is as right for
-all clients as it is for one. Convolutions and norms become grouped ones, linear layers one batched product. Parameters
-have the clients one after another in their first dimension. models/twin_proof.py tells of which networks this is true.
+Activations have the clients one after another in their second dimension, batch x (clients * channels) x ..., so what
+the network's own code does between its layers (residual additions, ReLU, means over pixels, ``flatten(1)``) is as right
+for all clients as it is for one. Convolutions and norms become grouped ones, linear layers one batched product.
+Parameters have the clients one after another in their first dimension. models/twin_proof.py tells of which networks
+this is true.
 """
 
 from __future__ import annotations
@@ -43,10 +44,15 @@ class StackedLinear(nn.Module):
 
 
 def _convolution(layer: nn.Conv2d, clients: int) -> nn.Module:
-    return nn.Conv2d(
-        clients * layer.in_channels, clients * layer.out_channels, layer.kernel_size, layer.stride, layer.padding,
-        layer.dilation, clients * layer.groups, layer.bias is not None, layer.padding_mode, device="meta",
-    )  # type: ignore[arg-type]  # fmt: skip
+    """The layer itself, and more of it: kernels, strides and paddings stay."""
+    stacked, bias = copy.copy(layer), layer.bias is not None
+    stacked._parameters = dict(layer._parameters)
+    for number in ("in_channels", "out_channels", "groups"):
+        setattr(stacked, number, clients * getattr(layer, number))
+    stacked.weight = _empty(clients * len(layer.weight), *layer.weight.shape[1:])
+    if bias:
+        stacked.bias = _empty(stacked.out_channels)
+    return stacked
 
 
 def _group_norm(layer: nn.GroupNorm, clients: int) -> nn.Module:
@@ -114,7 +120,8 @@ class Twin:
 
     def apart(self, outputs: Tensor) -> Tensor:
         """Features or logits as clients x batch x ..., one client's after another in memory."""
-        return outputs.unflatten(1, (self.size, -1)).transpose(0, 1).contiguous()
+        apart: Tensor = outputs.unflatten(1, (self.size, -1))
+        return apart.transpose(0, 1).contiguous()
 
     @cached_property
     def places(self) -> list[Classifier]:
@@ -152,10 +159,11 @@ def _stacked(module: nn.Module, clients: int, known: dict[nn.Module, nn.Module])
 def _replaced(module: nn.Module, clients: int, known: dict[nn.Module, nn.Module]) -> nn.Module:
     if type(module) in _LAYERS:
         return _LAYERS[type(module)](module, clients)
-    if list(module.parameters(recurse=False)) or list(module.buffers(recurse=False)):
+    if module._parameters or module._buffers:
         raise NoTwinError(f"it has a {type(module).__name__}")
-    for name, child in list(module.named_children()):
-        setattr(module, name, _stacked(child, clients, known))
+    for name, child in list(module._modules.items()):  # named_children leaves out one that occurs twice
+        if child is not None:
+            setattr(module, name, _stacked(child, clients, known))
     return module
 
 

@@ -73,18 +73,17 @@ def _is_right(network: Classifier, cases: Sequence[_Case], length: int, device: 
 
 
 def _is_blind(network: Classifier, cases: Sequence[_Case], length: int, device: torch.device) -> bool:
-    """The first client again in the last place, where nobody else is, and in the middle of the others."""
-    twin, nobody = Twin(network, len(cases), device), _nobody(cases[0])
-    first, *others = cases
+    """The first client among the others, and alone in every place."""
+    twin = Twin(network, len(cases), device)
     expected = _by_twin(twin, cases, length)[0]
-    alone = _by_twin(twin, [*(nobody for _ in others), first], length)[-1]
-    between = _by_twin(twin, [*others[::2], first, *others[1::2]], length)[len(others[::2])]
-    return all(torch.equal(one, other) for outcome in (alone, between) for one, other in zip(expected, outcome, strict=True))
+    return all(_same(expected, _alone(twin, cases[0], place, length)) for place in range(len(cases)))
 
 
-def _nobody(case: _Case) -> _Case:
-    """An empty place."""
-    return _Case(torch.zeros_like(case.weights), case.inputs[:0], [along[:0] for along in case.along])
+def _alone(twin: Twin, case: _Case, place: int, length: int) -> Outcome:
+    nobody = _Case(torch.zeros_like(case.weights), case.inputs[:0], [along[:0] for along in case.along])
+    cases = [nobody] * twin.size
+    cases[place] = case
+    return _by_twin(twin, cases, length)[place]
 
 
 def _by_network(network: Classifier, case: _Case) -> Outcome:
@@ -116,6 +115,10 @@ def _outputs(network: Classifier, inputs: Tensor) -> tuple[Tensor, Tensor]:
 def _seen(outputs: Sequence[Tensor], case: _Case) -> Tensor:
     """One number whose gradient reaches everything."""
     return torch.stack([(o * a.to(o)).sum() for o, a in zip(outputs, case.along, strict=True)]).sum()
+
+
+def _same(one: Outcome, other: Outcome) -> bool:
+    return all(map(torch.equal, one, other))
 
 
 def _near(one: Tensor, other: Tensor) -> bool:

@@ -125,6 +125,8 @@ class ClientContext:
 
     def of(self, part: str) -> ClientContext:
         """What one part is shown: of messages and states, its own."""
+        if not self.received and not self.state:
+            return self
         return replace(self, received=of_part(part, self.received), state=of_part(part, self.state))
 
 

@@ -7,6 +7,7 @@ of their widths, and the newest one of each prototype and role is kept.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import cast
 
 import torch
@@ -19,6 +20,7 @@ from fedfuse.models import Architecture, Classifier, create
 from fedfuse.models.widths import fitted
 from fedfuse.runtime.compute import Compute
 from fedfuse.runtime.folding import Folded, folded
+from fedfuse.runtime.twins import Twins
 
 STUDENT, TEACHER = "student", "teacher"
 """Roles: residents of one prototype that are in use at the same time, such as a student and the teacher it asks."""
@@ -43,6 +45,7 @@ class ModelBank:
         self._resized: dict[tuple[str, str], tuple[Layout, Classifier]] = {}
         self._layouts: dict[str, Layout] = {}
         self._folded: dict[tuple[str, str], tuple[Classifier, Folded | None]] = {}
+        self._beside: list[ModelBank] = []
 
     def __reduce__(self) -> tuple[type[ModelBank], tuple[object, ...]]:
         """Another process gets a bank of the same prototypes, with residents of its own."""
@@ -51,6 +54,19 @@ class ModelBank:
     @property
     def prototypes(self) -> tuple[str, ...]:
         return tuple(self.architectures)
+
+    @cached_property
+    def twins(self) -> Twins:
+        """The networks that train several clients at a time."""
+        return Twins(self.compute.device, self.input_shape, lambda prototype: self._create(prototype, RESIDENT))
+
+    def beside(self, place: int) -> ModelBank:
+        """A bank for the client in this place of a stack, whose neighbours are lent other weights at the same time."""
+        while len(self._beside) <= place:
+            other = ModelBank(self.architectures, self.input_shape, self.classes, self.compute)
+            other._layouts = self._layouts
+            self._beside.append(other)
+        return self._beside[place]
 
     @property
     def reads_texts(self) -> bool:

@@ -23,7 +23,7 @@ class BatchLoader:
         fixed = not transform.augments and kind_of(examples.inputs) != "texts"
         self.ready = compute.inputs(transform(examples.inputs)) if small and fixed else None
 
-    def batch(self, where: Tensor, views: torch.Generator) -> tuple[Tensor, Tensor]:
+    def batch(self, where: Tensor, views: torch.Generator | None) -> tuple[Tensor, Tensor]:
         """The examples at these positions; ``views`` decides the augmentation, if there is any."""
         if self.ready is not None:
             inputs = self.ready[where]

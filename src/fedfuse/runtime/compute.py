@@ -39,6 +39,11 @@ class ComputeSettings(Settings):
         description="bf16: networks compute their features in bfloat16 where torch's autocast allows it; weights, last "
         "layers and losses stay float32",
     )
+    stack: Literal[False, "auto"] = Field(
+        False,
+        description="auto: clients whose steps are small are trained several at a time, as one network with grouped "
+        "layers; false: one after another",
+    )
 
     def decided(self, **chosen: Any) -> Self:
         """With these values where it is left to fedfuse."""
@@ -54,13 +59,21 @@ class Compute:
     channels_last: bool
     bf16: bool = False
     fold: bool = False
+    stack: bool = False
+    """Whether clients may be trained several at a time."""
 
     @staticmethod
     def of(settings: ComputeSettings) -> Compute:
         """Of settings in which everything is decided."""
         assert settings.channels_last != AUTO, "decided by experiment.choices"
-        device, bf16 = device_of(settings.device), settings.precision == "bf16"
-        return Compute(device, settings.threads, settings.channels_last, bf16, settings.fold)
+        return Compute(
+            device_of(settings.device),
+            settings.threads,
+            settings.channels_last,
+            bf16=settings.precision == "bf16",
+            fold=settings.fold,
+            stack=settings.stack == AUTO,
+        )
 
     @property
     def caution(self) -> str | None:

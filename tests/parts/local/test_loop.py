@@ -151,7 +151,7 @@ def test_texts_are_batched_by_length_if_wanted(by_length, monkeypatch):
         seen.append(lengths)
         return epoch_batches(size, batch_size, key, lengths)
 
-    monkeypatch.setattr("fedfuse.parts.local.loop.epoch_batches", watched)
+    monkeypatch.setattr("fedfuse.parts.local.steps.epoch_batches", watched)
     bank = ModelBank({"text": TextCnn(embedding=2, channels=2, widths=(2,))}, TextShape(6, 20), 2, CPU)
     weights = make_weights(bank, "text", 0)
     tokens = torch.randint(1, 20, (12, 6), generator=Key(0).torch(), dtype=torch.int32)

@@ -18,7 +18,7 @@ from pydantic import Field
 from fedfuse.core.errors import ConfigError, FedfuseError, MissingExtraError
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.engines.base import EngineSettings, SimulatedEngine
-from fedfuse.engines.jobs import Job, Training, WorkerPool
+from fedfuse.engines.jobs import Job, WorkerPool, trainings
 from fedfuse.engines.packing import pack, tensors_in
 from fedfuse.engines.ray.pool import RayPool, Resources
 from fedfuse.engines.ray.process import work
@@ -71,8 +71,8 @@ class RayEngine(SimulatedEngine):
         self._work = self._ray.remote(max_retries=0, max_calls=0)(work)
 
     def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
-        for _, reply in self._each([Training(task, states) for task in tasks]):
-            yield reply
+        for _, replies in self._each(trainings(self.clients, tasks, states)):
+            yield from replies
 
     def pool(self, number: int) -> Pool:
         return WorkerPool(number, self._each, self._fuse if self.settings.fusion else None)

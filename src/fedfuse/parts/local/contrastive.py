@@ -29,6 +29,7 @@ class Contrastive(Objective):
     """Cross-entropy plus a pull of the features towards the received model's, away from the client's last ones'."""
 
     kind: Literal["contrastive"] = "contrastive"
+    stacks: ClassVar[bool] = True
     needs_weights: ClassVar[bool] = True
     remembers_weights: ClassVar[bool] = True
     strength: float = Field(1.0, ge=0, description="mu: weight of the contrastive term; the paper took 5 for CIFAR-10")

@@ -38,6 +38,7 @@ class Generative(Objective):
     """Cross-entropy, also on generated features, plus a pull of the outputs towards those for generated features."""
 
     kind: Literal["generative"] = "generative"
+    stacks: ClassVar[bool] = True
     needs_weights: ClassVar[bool] = True
     remembers_weights: ClassVar[bool] = True
     classification_weight: float = Field(

@@ -9,7 +9,7 @@ A row that nobody could fill is NaN, on the server and on its way to a client.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
@@ -31,6 +31,7 @@ class LabelLogits(Objective):
     """Cross-entropy plus a pull of the outputs towards other clients' mean logits for the same label."""
 
     kind: Literal["label_logits"] = "label_logits"
+    stacks: ClassVar[bool] = True
     coefficient: float = Field(0.1, ge=0, description="lambda: weight of the distillation term; FedGen's code used 1")
     temperature: float = Field(1.0, gt=0, description="T: divides the logits of both sides")
     send: Literal["leave_one_out", "participants"] = Field(

@@ -1,87 +1,49 @@
-"""The one training loop of every client and every method."""
+"""The one training loop of every client and every method. parts/local/stacked.py is the same for several at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fedfuse.parts.context import ClientContext
 from fedfuse.parts.local.objective import Batch, Hooks
+from fedfuse.parts.local.steps import LoopStats, Watch, steps_of
 from fedfuse.runtime.batch_loader import BatchLoader
-from fedfuse.runtime.batches import epoch_batches
-
-
-@dataclass(frozen=True)
-class LoopStats:
-    """What the loop did: steps taken, the mean training loss over them, and whether it ended before its time."""
-
-    steps: int
-    loss: float
-    diverged: bool = False
-
-    @property
-    def metrics(self) -> dict[str, float]:
-        return {"loss": self.loss, "steps": self.steps, **({"diverged": 1} if self.diverged else {})}
 
 
 def train(client: ClientContext, hooks: Hooks, extra_loss: Callable[[], Tensor] | None = None) -> LoopStats:
     """Run the client's epochs on its model, calling the hooks at their moments; ``extra_loss`` is a further one."""
-    model, examples = client.model, client.examples
-    loader = BatchLoader(examples, client.transform, client.bank.compute)
-    training = client.training
+    model, training = client.model, client.training
+    loader = BatchLoader(client.examples, client.transform, client.bank.compute)
     optimizer = training.optimizer.build(model, client.learning_rate)
-    rates = training.rates(client.learning_rate, training.steps(len(examples)))
-    lengths = examples.lengths if training.by_length else None
+    rates = training.rates(client.learning_rate, training.steps(len(client.examples)))
+    watch = Watch(training.stop_above)
     model.train()
     losses: list[Tensor] = []
     with client.key.child("dropout").default_generator():
-        for epoch in range(training.epochs):
-            watch = _Watch(training.stop_above)
-            views = client.key.child("augment", epoch).torch()
-            order = client.key.child("batches", epoch) if training.shuffle else None
-            for where in epoch_batches(len(examples), training.batch_size, order, lengths):
-                rate = next(rates)
-                for group in optimizer.param_groups:
-                    group["lr"] = rate
-                batch = Batch(*loader.batch(where, views))
-                features = model.features(batch.inputs)
-                logits = model.classifier(features)
-                loss = F.cross_entropy(logits, batch.labels)
-                penalty = hooks.penalty(batch, features, logits)
-                if penalty is not None:
-                    loss = loss + penalty
-                if extra_loss is not None:
-                    loss = loss + extra_loss()
-                optimizer.zero_grad()
-                loss.backward()
-                hooks.on_gradient()
-                if training.clip_norm is not None:
-                    nn.utils.clip_grad_norm_(model.parameters(), training.clip_norm)
-                optimizer.step()
-                hooks.on_step_end()
-                losses.append(loss.detach())
-                if watch.sees_divergence(losses[-1]):
-                    return _stats(losses, diverged=True)
-    return _stats(losses)
-
-
-class _Watch:
-    """Whether the mean loss of an epoch so far is above a bound or not a number, asked after every step."""
-
-    def __init__(self, bound: float | None) -> None:
-        self.bound, self.total, self.steps = bound, 0.0, 0
-
-    def sees_divergence(self, loss: Tensor) -> bool:
-        if self.bound is None:
-            return False
-        self.total += float(loss)
-        self.steps += 1
-        return not self.total / self.steps <= self.bound
-
-
-def _stats(losses: Sequence[Tensor], diverged: bool = False) -> LoopStats:
-    return LoopStats(len(losses), float(torch.stack(list(losses)).mean()), diverged)
+        for step in steps_of(client):
+            rate = next(rates)
+            for group in optimizer.param_groups:
+                group["lr"] = rate
+            batch = Batch(*loader.batch(step.where, step.views))
+            features = model.features(batch.inputs)
+            logits = model.classifier(features)
+            loss = F.cross_entropy(logits, batch.labels)
+            penalty = hooks.penalty(batch, features, logits)
+            if penalty is not None:
+                loss = loss + penalty
+            if extra_loss is not None:
+                loss = loss + extra_loss()
+            optimizer.zero_grad()
+            loss.backward()
+            hooks.on_gradient()
+            if training.clip_norm is not None:
+                nn.utils.clip_grad_norm_(model.parameters(), training.clip_norm)
+            optimizer.step()
+            hooks.on_step_end()
+            losses.append(loss.detach())
+            if watch.sees_divergence(step.epoch, losses[-1]):
+                return LoopStats.of(losses, diverged=True)
+    return LoopStats.of(losses)

@@ -64,6 +64,10 @@ class Objective(MethodPart):
     remembers_weights: ClassVar[bool] = False
     """Whether what it keeps from round to round has the size of the model, or of its features."""
 
+    stacks: ClassVar[bool] = False
+    """Whether several clients' sessions may be under way at a time: their hooks use the model and the bank that they
+    are shown, and nothing that all share, such as torch's default generator. Who replaces ``begin`` says it anew."""
+
     @abstractmethod
     def begin(self, client: ClientContext) -> Hooks:
         """Start one client's session; the model already holds the task's weights."""

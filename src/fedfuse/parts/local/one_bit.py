@@ -23,6 +23,7 @@ class OneBit(BinaryPart, Objective):
     """Cross-entropy on weights that have one bit each (two values per filter), norm layers excepted."""
 
     kind: Literal["one_bit"] = "one_bit"
+    stacks: ClassVar[bool] = True
     remembers_weights: ClassVar[bool] = True
 
     def begin(self, client: ClientContext) -> Hooks:

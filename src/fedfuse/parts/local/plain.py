@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from fedfuse.parts.context import ClientContext
 from fedfuse.parts.local.objective import Hooks, Objective
@@ -12,6 +12,7 @@ class Plain(Objective):
     """Cross-entropy on the client's own examples."""
 
     kind: Literal["plain"] = "plain"
+    stacks: ClassVar[bool] = True
 
     def begin(self, client: ClientContext) -> Hooks:
         return Hooks()

@@ -5,7 +5,7 @@ minimise F_k(w) + (mu / 2) ||w - x_{t-1}||^2,   i.e.   gradient += mu (w - x_{t-
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -19,6 +19,7 @@ class Proximal(Objective):
     """Cross-entropy plus a pull towards the weights that the server sent."""
 
     kind: Literal["proximal"] = "proximal"
+    stacks: ClassVar[bool] = True
     strength: float = Field(0.01, ge=0, description="mu: how strongly a client is held near the received weights")
 
     def begin(self, client: ClientContext) -> Hooks:

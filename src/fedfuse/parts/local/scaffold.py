@@ -31,6 +31,7 @@ class ControlVariates(Objective):
     """Cross-entropy, its gradients corrected by how the client's usually differ from everybody's."""
 
     kind: Literal["control_variates"] = "control_variates"
+    stacks: ClassVar[bool] = True
     needs_weights: ClassVar[bool] = True
     remembers_weights: ClassVar[bool] = True
 

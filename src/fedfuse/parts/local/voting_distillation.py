@@ -31,6 +31,7 @@ class VotingDistillation(BufferedDistillation):
     """Cross-entropy plus a pull towards each of the latest global models, the better the stronger."""
 
     kind: Literal["voting_distillation"] = "voting_distillation"
+    stacks: ClassVar[bool] = True
     needs_weights: ClassVar[bool] = True
     coefficient: float = Field(0.1, ge=0, description="lambda: weight of all terms together")
     vote_temperature: float | None = Field(

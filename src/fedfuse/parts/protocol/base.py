@@ -85,6 +85,11 @@ class Protocol(MethodPart):
         """Whether a client's payload is probabilities."""
         return False
 
+    @property
+    def trains_freely(self) -> bool:
+        """Whether ``training`` leaves a client's training alone, so that several may be trained at a time."""
+        return type(self).training is Protocol.training
+
     def begin(self, task: Task, state: Tensors, bank: ModelBank) -> Weights:
         """The weights that a client starts from."""
         return task.weights

@@ -65,6 +65,10 @@ class Predictions(KeptModel):
     def sends_probabilities(self) -> bool:
         return self.output == "probabilities"
 
+    @property
+    def trains_freely(self) -> bool:
+        return self.distillation is None or self.distillation.when == "before"
+
     def rows(self, inputs: int, common: Key, number: int) -> Tensor | None:
         if self.inputs is None:
             return None
