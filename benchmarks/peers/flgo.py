@@ -64,7 +64,6 @@ def play(task: Task, words: list[str]) -> list[Moment]:
     option = {
         "num_rounds": work.rounds,
         "sample": "uniform",
-        "load_mode": "mem",
         "proportion": work.sampled / work.clients,
         "num_epochs": work.epochs,
         "batch_size": work.batch,
