@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 import pytest
@@ -331,16 +332,16 @@ def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
 def test_full_disk_gets_one_sentence_and_keeps_what_is_there(
     tmp_path: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = tensor_files.write_bytes
+    write = tensor_files.write_tensors
 
-    def full(path: Path, content: bytes) -> None:
-        if path.name == "round-000002.safetensors":
-            raise OSError(errno.ENOSPC, "No space left on device", str(path))
-        write(path, content)
+    def full(file: BinaryIO, *content: Any) -> int:
+        if "round-000002.safetensors" in file.name:
+            raise OSError(errno.ENOSPC, "No space left on device", file.name)
+        return write(file, *content)
 
     arguments = ["run", "digits", *settings("method=fedavg", *QUICK[:2]), "--quiet"]
     with monkeypatch.context() as patch:
-        patch.setattr(tensor_files, "write_bytes", full)
+        patch.setattr(tensor_files, "write_tensors", full)
         assert "the disk is full" in only_sentence(in_process(*arguments))
     assert in_process(*arguments, "--resume").returncode == 0
     clean = in_process(*arguments, "--out", "clean")

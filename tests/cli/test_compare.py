@@ -118,9 +118,10 @@ def test_a_failing_process_shows_what_the_others_finished(
         "sys.exit('fedfuse: the roof fell in')\n"
     )
 
-    def started(cell: Cell, environment: Mapping[str, str]) -> subprocess.Popen[str]:
+    def started(cell: Cell, environment: Mapping[str, str], alone: bool) -> subprocess.Popen[str]:
+        assert not alone
         if cell.label != "digits fedprox seed 0":
-            return start(cell, environment)
+            return start(cell, environment, alone)
         return subprocess.Popen([sys.executable, "-c", fails], stderr=subprocess.PIPE, text=True)
 
     monkeypatch.setattr(processes, "_start", started)

@@ -64,7 +64,7 @@ def test_both_workers_are_busy_and_stay(here, engine):
 
 def test_workers_look_at_the_same_examples_and_not_at_copies(here, engine):
     one = here[METHOD]
-    before, inputs = result(one, engine=engine), one.engine.clients.datasets.examples.inputs
+    before, inputs = result(one, engine=engine), one.engine.clients.datasets.examples.examples.inputs
     inputs.mul_(2)
     try:
         assert result(one, engine=engine) == result(one) != before
