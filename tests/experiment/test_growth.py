@@ -50,7 +50,7 @@ def test_nothing_grows_with_the_rounds(tmp_path, monkeypatch, method):
         sys.setprofile(before)
     (early_calls, early_bytes), (late_calls, late_bytes) = meter.cost(EARLY), meter.cost(LATE)
     assert abs(late_calls - early_calls) <= 0.05 * early_calls, "another client has another number of steps"
-    assert abs(late_bytes - early_bytes) <= 60, "rounds, losses and times have a few digits more or fewer"
+    assert abs(late_bytes - early_bytes) <= 200, "numbers have a few digits more or fewer"
     if method == "fedavg":
         model = 4 * result.summary["prototypes"]["mlp"]["parameters"]
         assert late_bytes <= 1.1 * model + 2000 + 300 * len(result.history[-1].clients)
