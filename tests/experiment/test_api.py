@@ -81,7 +81,8 @@ def test_progress_is_printed_or_given_to_a_listener(tmp_path: Path, capsys: pyte
     fedfuse.run(TINY, out=tmp_path / "quiet")
     assert capsys.readouterr().out == ""
     fedfuse.run(TINY, out=tmp_path / "lines", progress=True)
-    first, second = capsys.readouterr().out.splitlines()
+    chosen, first, second = capsys.readouterr().out.splitlines()
+    assert chosen == "left to fedfuse: compute.channels_last=false, compute.stack=true"
     assert first.startswith("experiment fedavg seed 0: round 1/2 mlp ")
     assert second.startswith("experiment fedavg seed 0: round 2/2 mlp ")
     heard = Recorder()

@@ -35,7 +35,7 @@ def test_threads_are_given_back(fails):
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without cuda")
 def test_a_missing_device_is_named():
     with pytest.raises(ConfigError, match=r"compute\.device is 'cuda'"):
-        Compute.of(ComputeSettings(device="cuda"))
+        Compute.of(ComputeSettings(device="cuda", channels_last=False, stack=False))
 
 
 def test_channels_last_changes_the_storage_and_not_the_values():
@@ -50,7 +50,10 @@ def test_channels_last_changes_the_storage_and_not_the_values():
 
 
 class TestBf16:
-    FULL, HALF = (Compute.of(ComputeSettings(device="cpu", precision=precision)) for precision in ("float32", "bf16"))
+    FULL, HALF = (
+        Compute.of(ComputeSettings(device="cpu", channels_last=False, stack=False, precision=precision))
+        for precision in ("float32", "bf16")
+    )
 
     @pytest.mark.parametrize("architecture", [Mlp(hidden=(32,)), Mlp(hidden=(32,), projection_head=4)])
     def test_features_are_close_and_last_layers_exact(self, architecture):

@@ -112,6 +112,7 @@ class RunProgress:
             self._show_step(event["what"], event["done"], event["total"])
         elif event["event"] in ("run_started", "run_resumed"):
             self.caution(event)
+            self._note(event)
         elif event["event"] == "round_started":
             self.bars.update(self.rounds, completed=event["round"] - 1)
             self.bars.advance(self.rounds, 0)  # the clock of the first round here, whichever it is
@@ -123,7 +124,14 @@ class RunProgress:
                 self.console.print(line, highlight=False, soft_wrap=True)
         elif sentence := mishap(event):
             warn(self.console, sentence)
-        elif sentence := notice(event):
+        else:
+            self._note(event)
+
+    def _note(self, event: Event) -> None:
+        """What a run decided by itself; however many runs decide the same, it is said once."""
+        sentence = notice(event)
+        if sentence and sentence not in self.caution.told:
+            self.caution.told.add(sentence)
             self.console.print(sentence, highlight=False, soft_wrap=True)
 
     def _show_step(self, what: str, done: int, total: int) -> None:

@@ -20,16 +20,21 @@ TRIAL = Key(0, ("trial",))
 
 def settled(config: ExperimentConfig, dataset: Dataset) -> ExperimentConfig:
     """The experiment with everything decided that depends on its networks and inputs."""
-    if config.compute.channels_last != AUTO:
-        return config
-    shape, classes = dataset.model_shape, dataset.classes
+    device, shape, classes = device_of(config.compute.device), dataset.model_shape, dataset.classes
     networks = (create(architecture, shape, classes, TRIAL) for architecture in config.models.values())
-    return _with(config, channels_last=layout.pays(networks, shape, device_of(config.compute.device)))
+    last = config.compute.channels_last == AUTO and layout.pays(networks, shape, device)
+    return _with(config, channels_last=last, stack=device.type == "cpu")
 
 
 def as_begun(config: ExperimentConfig, earlier: ExperimentConfig) -> ExperimentConfig:
     """The experiment with what an earlier run of it chose."""
-    return _with(config, channels_last=earlier.compute.channels_last)
+    return _with(config, channels_last=earlier.compute.channels_last, stack=earlier.compute.stack)
+
+
+def chosen(config: ExperimentConfig, settled: ExperimentConfig) -> dict[str, Any]:
+    """What was left to fedfuse, by its key, and what it chose."""
+    before, after = config.compute.model_dump(), settled.compute.model_dump()
+    return {f"compute.{name}": after[name] for name, value in before.items() if value == AUTO != after[name]}
 
 
 def _with(config: ExperimentConfig, **chosen: Any) -> ExperimentConfig:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from fedfuse.core.plain_json import dumps
 from fedfuse.experiment.assembly import cautions
 from fedfuse.federation.events import Event, Listener
 
@@ -29,12 +30,13 @@ class Lines:
             yield f"{label}: round {event['round']}/{self.rounds} {accuracies(event)}"
         elif event["event"] == "study_run_finished":
             yield f"{label}: finished"
-        elif sentence := mishap(event) or notice(event) or event.get("remark"):
-            yield sentence
         elif event["event"] in ("run_started", "run_resumed"):
-            new = [sentence for sentence in cautions(event) if sentence not in self.told]
+            said = [*cautions(event), *filter(None, [notice(event)])]
+            new = [sentence for sentence in said if sentence not in self.told]
             self.told.update(new)
             yield from new
+        elif sentence := mishap(event) or notice(event) or event.get("remark"):
+            yield sentence
 
 
 def listeners(progress: bool | Listener, label: str = "") -> tuple[Listener, ...]:
@@ -60,6 +62,8 @@ def mishap(event: Event) -> str | None:
 
 def notice(event: Event) -> str | None:
     """What a run decided by itself, in a sentence."""
+    if event.get("chosen"):
+        return f"left to fedfuse: {', '.join(f'{key}={dumps(value)}' for key, value in event['chosen'].items())}"
     if event["event"] == "workers_joined":
         more = "1 more process trains" if event["workers"] == 1 else f"{event['workers']} more processes train"
         return f"{more} clients as soon as started: about {event['seconds_left']:.0f} s of work were left for one"

@@ -16,6 +16,7 @@ from fedfuse.core.origin import origin
 from fedfuse.core.weights import Weights
 from fedfuse.experiment import presets
 from fedfuse.experiment.assembly import Built, build
+from fedfuse.experiment.choices import chosen
 from fedfuse.experiment.config import ExperimentConfig, Raw, assign, merge, read_yaml, validate
 from fedfuse.experiment.earlier import continued, other_data, other_experiment, refusal
 from fedfuse.experiment.finding import find_experiment
@@ -147,6 +148,7 @@ class _Run:
         self.log = log
         self.keep = keep
         self.engine = engine
+        self.chosen: dict[str, Any] = {}
 
     def finish(self) -> RunResult:
         saved = self._earlier() if self.keep else None
@@ -154,6 +156,7 @@ class _Run:
             return RunResult(self.folder, self.folder.read_summary(), tuple(saved.snapshot.server.history))
         # Before anything is written: an impossible experiment leaves no trace.
         built = build(self.config, self.log, self.engine)
+        self.chosen = chosen(self.config, built.config)
         self.config, identity = built.config, built.config.sha256()
         try:
             if saved and (reason := other_data(built.facts, self.folder)):
@@ -183,7 +186,8 @@ class _Run:
         write_text(self.folder.config, self.config.to_yaml())
         built.partition.save(self.folder.partition)
         event = "run_resumed" if saved else "run_started"
-        self.log.emit(event, rounds=self.config.federation.rounds, **built.facts, origin=origin().to_json())
+        facts = {**built.facts, **({"chosen": self.chosen} if self.chosen else {})}
+        self.log.emit(event, rounds=self.config.federation.rounds, **facts, origin=origin().to_json())
 
     def _start(self, federation: Federation, identity: str) -> Snapshot:
         snapshot = replace(federation.start(), clients=new_states(self.folder.checkpoints))

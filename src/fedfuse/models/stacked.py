@@ -89,9 +89,10 @@ class Twin:
         assert isinstance(stacked, Classifier), "a Classifier is no layer"
         if [name for name, _ in stacked.named_parameters()] != [name for name, _ in self.layout.parameters]:
             raise NoTwinError("it shares parameters between layers")
-        self.network = stacked.to_empty(device=device).to(dtype).to(memory_format=torch.channels_last).train()  # type: ignore[call-overload]
+        _fill(stacked, device, dtype)
+        self.network = stacked.to(memory_format=torch.channels_last).train()  # type: ignore[call-overload]
         self.parameters = list(self.network.parameters())
-        self._values = [self._by_client(p.detach().zero_(), name) for name, p in self.network.named_parameters()]
+        self._values = [self._by_client(p.detach(), name) for name, p in self.network.named_parameters()]
 
     def _by_client(self, tensor: Tensor, name: str) -> Tensor:
         return tensor.view(self.size, *self.layout.by_name[name].shape)
@@ -165,6 +166,13 @@ def _replaced(module: nn.Module, clients: int, known: dict[nn.Module, nn.Module]
         if child is not None:
             setattr(module, name, _stacked(child, clients, known))
     return module
+
+
+def _fill(network: nn.Module, device: torch.device, dtype: torch.dtype) -> None:
+    """Zeros in the place of parameters that have a shape only (``to_empty`` would import torch's symbolic shapes)."""
+    for layer in network.modules():
+        for name, shape in [(name, p.shape) for name, p in layer._parameters.items() if p is not None]:
+            setattr(layer, name, nn.Parameter(torch.zeros(shape, device=device, dtype=dtype)))
 
 
 def _joined(values: Sequence[Tensor]) -> Tensor:

@@ -28,19 +28,19 @@ class ComputeSettings(Settings):
     device: Literal["auto", "cpu", "cuda", "mps"] = Field("auto", description="auto takes cuda, then mps, then cpu")
     threads: int = Field(1, ge=1, le=1024, description="CPU threads of a client task and of the server's fusion")
     channels_last: bool | Literal["auto"] = Field(
-        False,
+        AUTO,
         description="store images channels-last, faster for convolutions on a CPU; auto: where a network has some",
     )
     fold: bool = Field(
-        False, description="ask teachers with BatchNorm folded into the layers before it; faster, other last bits"
+        True, description="ask teachers with BatchNorm folded into the layers before it; faster, other last bits"
     )
     precision: Literal["float32", "bf16"] = Field(
         "float32",
         description="bf16: networks compute their features in bfloat16 where torch's autocast allows it; weights, last "
         "layers and losses stay float32",
     )
-    stack: Literal[False, "auto"] = Field(
-        False,
+    stack: bool | Literal["auto"] = Field(
+        AUTO,
         description="auto: clients whose steps are small are trained several at a time, as one network with grouped "
         "layers; false: one after another",
     )
@@ -65,14 +65,14 @@ class Compute:
     @staticmethod
     def of(settings: ComputeSettings) -> Compute:
         """Of settings in which everything is decided."""
-        assert settings.channels_last != AUTO, "decided by experiment.choices"
+        assert settings.channels_last != AUTO != settings.stack, "decided by experiment.choices"
         return Compute(
             device_of(settings.device),
             settings.threads,
             settings.channels_last,
             bf16=settings.precision == "bf16",
             fold=settings.fold,
-            stack=settings.stack == AUTO,
+            stack=settings.stack,
         )
 
     @property

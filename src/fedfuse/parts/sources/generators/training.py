@@ -97,7 +97,7 @@ class _Training:
 
     def __init__(self, settings: GeneratorTraining, card: GeneratorCard, examples: Examples, key: Key) -> None:
         self.settings, self.card, self.key = settings, card, key
-        self.compute = Compute.of(settings.compute.decided(channels_last=False))
+        self.compute = Compute.of(settings.compute.decided(channels_last=False, stack=False))
         self.examples = examples
         with key.child("initialise").default_generator():
             decoder = card.decoder()
