@@ -97,3 +97,9 @@ def _stop_after(number):
             raise KeyboardInterrupt
 
     return listener
+
+
+def test_pictures_only_where_they_are_wanted(tmp_path):
+    with_pictures, without = (tiny_config(evaluation={"pictures": wanted}) for wanted in (True, False))
+    assert with_pictures.sha256() == without.sha256(), "whether a run is drawn is no part of what it is"
+    assert not Experiment(without).run(tmp_path / "run").folder.pictures.exists()

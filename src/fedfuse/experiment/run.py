@@ -217,7 +217,8 @@ class _Run:
         about = {**config.names(), **built.facts}
         target, metrics = config.evaluation.target_accuracy, config.evaluation.metrics
         summary = summarise(server, about, target, config.recipe.has_server_model, metrics)
-        draw_run(self.folder.pictures, server.history, built.partition, target)
+        if config.evaluation.pictures:
+            draw_run(self.folder.pictures, server.history, built.partition, target)
         self.log.emit("run_finished", seconds=summary["seconds"])
         self.folder.write_summary(summary)  # last: its presence means that the run is complete
         return RunResult(self.folder, summary, tuple(server.history))

@@ -95,7 +95,8 @@ def closing_facts(experiment: Experiment, result: RunResult) -> dict[str, object
     if summary["updates_refused"]:
         tasks = sum(len(record.clients) for record in result.history)
         facts["refused"] = f"{summary['updates_refused']} of {tasks} updates; {result.folder.events.name} says why"
-    return {**facts, "folder": result.folder.path, "picture": result.folder.pictures / "accuracy.png"}
+    picture = result.folder.pictures / "accuracy.png"
+    return {**facts, "folder": result.folder.path, **({"picture": picture} if picture.exists() else {})}
 
 
 def comparison_facts(comparison: Comparison) -> dict[str, object]:

@@ -57,6 +57,7 @@ class EvaluationSettings(Settings):
     )
     ensemble: bool = Field(True, description="also measure the ensemble that a fusion imitates")
     metrics: tuple[AnyMetric, ...] = Field((), description="what to measure besides accuracy and loss")
+    pictures: bool = Field(True, description="draw the run when it ends; no part of what it is")
 
     @model_validator(mode="after")
     def _there_is_a_target_to_stop_at(self) -> Self:

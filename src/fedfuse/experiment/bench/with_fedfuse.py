@@ -20,7 +20,9 @@ from fedfuse.experiment.bench.work import Work
 from fedfuse.federation.events import Event
 from fedfuse.federation.folder import RunFolder
 
-EVERYTHING_OFF = ("compute.channels_last=false", "compute.fold=false", "engine.workers=1")
+EVERYTHING_OFF = (
+    "compute.channels_last=false", "compute.fold=false", "compute.stack=false", "engine.workers=1",
+)  # fmt: skip
 """What fedfuse would choose by itself, as it was before it chose anything."""
 
 

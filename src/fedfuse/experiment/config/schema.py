@@ -108,8 +108,7 @@ class ExperimentConfig(Settings):
     def identity(self) -> Raw:
         """What determines the result's bits: everything but the name and the engine, and the code from outside."""
         not_bits: dict[str, Any] = {"name": True, "engine": True, "methods": True, "method": {"label"}}
-        if not self.evaluation.metrics:
-            not_bits["evaluation"] = {"metrics"}
+        not_bits["evaluation"] = {"pictures", *(() if self.evaluation.metrics else ("metrics",))}
         if self.federation.clock is None:
             not_bits["federation"] = {"clock"}
         dump = self.model_dump(mode="json", exclude=not_bits)
