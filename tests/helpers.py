@@ -245,7 +245,8 @@ def tiny_config(method: str | Mapping[str, Any] = "fedavg", **sections: Any) -> 
         "compute": {"device": "cpu"},
         "method": tiny_method(method) if isinstance(method, str) else dict(method),
     }
-    return validate(with_heads({**raw, **sections}))
+    federation = {"checkpoint_every": 1, **sections.pop("federation", raw["federation"])}
+    return validate(with_heads({**raw, **sections, "federation": federation}))
 
 
 def with_heads(raw: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -29,6 +30,9 @@ from fedfuse.federation.summary import summarise
 from fedfuse.models.saved import save_model
 from fedfuse.parts.protocol.nothing import KEPT_MODEL
 from fedfuse.report import draw_run
+
+LEAST_SECONDS = 1.0
+"""Between two checkpoints that nobody asked for: what a crash costs at most, and far more than one takes to write."""
 
 
 class Experiment:
@@ -199,11 +203,21 @@ class _Run:
         save_checkpoint(self.folder.checkpoints, Saved(snapshot, self.log.mark()), identity)
 
     def _rounds(self, federation: Federation, snapshot: Snapshot, identity: str) -> Snapshot:
+        saved_at = time.monotonic()
         while not self._is_over(snapshot):
             snapshot = federation.advance(snapshot)
-            if snapshot.server.round % self.config.federation.checkpoint_every == 0 or self._is_over(snapshot):
+            if self._is_due(snapshot, time.monotonic() - saved_at) or self._is_over(snapshot):
                 self._save(snapshot, identity)
+                saved_at = time.monotonic()
         return snapshot
+
+    def _is_due(self, snapshot: Snapshot, seconds: float) -> bool:
+        """Whether it is time for a checkpoint, so many seconds after the last one."""
+        every = self.config.federation.checkpoint_every
+        if every != "auto":
+            return snapshot.server.round % every == 0
+        nodes_keep_states = self.engine is not None  # of the latest rounds only
+        return seconds >= LEAST_SECONDS or nodes_keep_states
 
     def _is_over(self, snapshot: Snapshot) -> bool:
         target = self.config.evaluation.target_accuracy

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -29,7 +29,11 @@ class FederationSettings(Settings):
     batch_norm: BatchNormPolicy = Field(
         "average", description="BatchNorm statistics after a merge: average, last client's, reestimate, batch"
     )
-    checkpoint_every: int = Field(1, ge=1, description="rounds between checkpoints")
+    checkpoint_every: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+        "auto",
+        description="rounds between checkpoints; auto: after every round that ends a second or more after the last "
+        "checkpoint. The last round always has one",
+    )
     clock: ClockSettings | None = Field(
         None, description="simulated seconds for every round, on devices that are slow, late or absent (docs/clock.md)"
     )
