@@ -65,9 +65,8 @@ class _Node:
             raise ConfigError(f"this node is client {client}, but the task is for client {order.task.client}")
         config = settings_of(self.experiment, context.run_config)
         folder = _state_folder(context.node_config, order.experiment, client)
-        memory = Memory(
-            folder, 1 if config.federation.checkpoint_every == "auto" else config.federation.checkpoint_every
-        )
+        every = config.federation.checkpoint_every
+        memory = Memory(folder, 1 if every == "auto" else every)  # the server of nodes saves every round
         clients = clients_of(config, client, self.load_data(context.node_config))
         update, state = clients.work(order.task, memory.recall(order.goes_on_from))
         if state:
