@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -203,7 +204,7 @@ class _Run:
         save_checkpoint(self.folder.checkpoints, Saved(snapshot, self.log.mark()), identity)
 
     def _rounds(self, federation: Federation, snapshot: Snapshot, identity: str) -> Snapshot:
-        saved_at = time.monotonic()
+        saved_at = -math.inf
         while not self._is_over(snapshot):
             snapshot = federation.advance(snapshot)
             if self._is_due(snapshot, time.monotonic() - saved_at) or self._is_over(snapshot):
