@@ -31,8 +31,8 @@ class FederationSettings(Settings):
     )
     checkpoint_every: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         "auto",
-        description="rounds between checkpoints; auto: after the first round, and after each that ends a second or more "
-        "after the last checkpoint. The last round always has one",
+        description="rounds between checkpoints; auto: after the first round, after the last, and after each that ends "
+        "a second or more after the last checkpoint",
     )
     clock: ClockSettings | None = Field(
         None, description="simulated seconds for every round, on devices that are slow, late or absent (docs/clock.md)"
