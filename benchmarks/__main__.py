@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -35,6 +36,7 @@ FOLDER = ROOT / ".bench"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # who is ended ends the contender under way, too
     try:
         workloads = pick(options.workloads)
     except ConfigError as error:
