@@ -18,7 +18,7 @@ from torch import Tensor
 from fedfuse.core.messages import Update
 from fedfuse.core.weights import DistantWeights, Layout, Weights
 
-IN_MEMORY = 2**28
+IN_MEMORY = 2**27
 """Bytes of weights that are held in memory: reading them back takes a while, and small ones are many."""
 
 
