@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from fedfuse.core.randomness import Key
-from fedfuse.core.weights import Layout, Weights, mean
+from fedfuse.core.weights import LOOKED_AT_ONCE, Layout, Weights, is_finite, mean
 from fedfuse.models import ResNet, create
 
 FLOATS = st.floats(-1e6, 1e6, width=32, allow_subnormal=False)
@@ -199,3 +199,26 @@ class TestPlaces:
         weights.load_into(model)
         assert list(weights) == ["0.weight", "0.bias"]
         assert Weights.of(model).equals(weights)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1.0, -2.0], True),
+        ([], True),
+        ([3e38, 3e38, -1.0], True),  # whose sum is not finite
+        ([float("inf"), -float("inf")], False),
+        ([float("nan"), 1.0], False),
+        ([1.0, -float("inf")], False),
+    ],
+)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64])
+def test_finite_are_tensors_all_of_whose_entries_are(values, expected, dtype):
+    assert is_finite(torch.tensor(values, dtype=dtype)) is expected
+
+
+def test_a_long_tensor_is_looked_at_to_its_end():
+    long = torch.full((LOOKED_AT_ONCE + 3,), 3e38)
+    assert is_finite(long)
+    long[-1] = float("nan")
+    assert not is_finite(long)

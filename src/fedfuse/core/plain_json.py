@@ -10,7 +10,10 @@ from typing import Any
 
 def dumps(value: Any, indent: int | None = None) -> str:
     """``value`` as JSON text."""
-    return json.dumps(_plain(value), indent=indent, allow_nan=False)
+    try:
+        return json.dumps(value, indent=indent, allow_nan=False)
+    except (TypeError, ValueError):  # seldom: a number that is not finite, or a mapping that is no dict
+        return json.dumps(_plain(value), indent=indent, allow_nan=False)
 
 
 def finite(number: float | None) -> float | None:
