@@ -52,6 +52,10 @@ class Logger(BasicLogger):  # type: ignore[misc]
         """Nothing is recorded."""
 
 
+def _no_picture(*_: object) -> None:
+    """In place of the picture of a partition."""
+
+
 def play(task: Task, words: list[str]) -> list[Moment]:
     work, folder = task.work, Path(words[3]).resolve() / f"flgo-{words[0]}-{words[2]}"
     shutil.rmtree(folder, ignore_errors=True)
@@ -60,7 +64,9 @@ def play(task: Task, words: list[str]) -> list[Moment]:
     sys.path.insert(0, str(folder))
     Path("config.py").write_text(CONFIG.format(words=words), encoding="utf-8")
     flgo.gen_benchmark_from_file("ours", config_file="config.py", target_path=".", data_type="cv")
-    flgo.gen_task_by_(import_module("ours"), IIDPartitioner(num_clients=work.clients), "task")
+    ours = import_module("ours")
+    ours.visualize = _no_picture  # which would take minutes, and is not of a round
+    flgo.gen_task_by_(ours, IIDPartitioner(num_clients=work.clients), "task")
     option = {
         "num_rounds": work.rounds,
         "sample": "uniform",
