@@ -1,9 +1,10 @@
 """Run every case with this version and with an older commit's, on this machine, and print what differs.
 
-    python -m benchmarks.same_bits BASE [CASE ...]
+    python -m benchmarks.same_bits BASE [CASE ...] [--set KEY=VALUE ...]
 
 BASE is any name of a commit. It gets a worktree and an environment of its own below ``.same-bits``, made once; its runs
-are kept there too, so that a second comparison with it only runs this version. Ends with 1 if anything differs.
+are kept there too, so that a second comparison with it only runs this version. ``--set`` is for this version alone, where
+a default has changed since. Ends with 1 if anything differs.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from benchmarks.same_bits.difference import Difference, compare
 from benchmarks.same_bits.guest import write_files
+from fedfuse.experiment.config.changes import assign
 from fedfuse.experiment.config.schema import overlay
 
 HERE = Path(__file__).parent
@@ -54,6 +56,11 @@ def read_cases(path: Path = HERE / "cases.yaml") -> dict[str, Spellings]:
     return cases
 
 
+def with_set(assignments: Sequence[str], spelled: Spellings) -> Spellings:
+    """These for this version; an older one that does not know their keys gets the case without them."""
+    return [assign(spelled[0], assignments), *spelled] if assignments else spelled
+
+
 def _models(changes: dict[str, Any]) -> dict[str, Any]:
     return {"models": changes["models"]} if "models" in changes else {}
 
@@ -62,6 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("base", help="the commit to compare with")
     parser.add_argument("cases", nargs="*", help="only these cases (default: all)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="for this version only")
     options = parser.parse_args(arguments)
     commit = _commit(options.base)
     if commit is None:
@@ -70,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in options.cases:
         if name not in cases:
             parser.error(f"unknown case '{name}'; {HERE.name}/cases.yaml has them")
-    chosen = {name: cases[name] for name in options.cases or cases}
+    chosen = {name: with_set(options.set, cases[name]) for name in options.cases or cases}
     folder = STORE / commit[:12]
     python = _environment(folder / "tree", commit)
     runs = {"before": folder / f"runs-{_processor()}", "now": STORE / "now"}

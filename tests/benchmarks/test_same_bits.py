@@ -9,7 +9,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import pytest
 import torch
-from benchmarks.same_bits.__main__ import main, read_cases, report
+from benchmarks.same_bits.__main__ import main, read_cases, report, with_set
 from benchmarks.same_bits.difference import compare
 from benchmarks.same_bits.record import main as record
 from pydantic import BaseModel
@@ -48,6 +48,14 @@ def test_every_method_is_a_case_as_published():
     cases = {name: validate(spelled[0]) for name, spelled in read_cases().items()}
     assert {config.method.name for config in cases.values()} == set(METHODS)
     assert all(cases[name].method.name == name for name in METHODS)
+
+
+def test_what_is_set_is_set_for_this_version_only():
+    plain = read_cases()["fedavg"]
+    spelled = with_set(["compute.stack=false"], plain)
+    assert spelled[0]["compute"] == {**plain[0]["compute"], "stack": False}
+    assert spelled[1:] == plain
+    assert with_set([], plain) == plain
 
 
 def test_every_option_is_in_some_case():
