@@ -3,8 +3,8 @@
     python -m benchmarks.same_bits BASE [CASE ...] [--set KEY=VALUE ...]
 
 BASE is any name of a commit. It gets a worktree and an environment of its own below ``.same-bits``, made once; its runs
-are kept there too, so that a second comparison with it only runs this version. ``--set`` is for this version alone, where
-a default has changed since. Ends with 1 if anything differs.
+are kept there too, so that a second comparison with it only runs this version. ``--set`` is for this version alone,
+where a default has changed since. Ends with 1 if anything differs.
 """
 
 from __future__ import annotations
