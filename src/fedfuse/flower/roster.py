@@ -23,6 +23,19 @@ ASKING, REST = 60.0, 10.0
 anew, with another node config."""
 
 
+CLAIMS = 100
+"""Claims to others' seats that are told of; one who makes thousands of them shall not fill the log."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A node says that it is a client whose seat another node, the ``holder``, has."""
+
+    client: int
+    node: int
+    holder: int
+
+
 @dataclass(frozen=True)
 class Member:
     """What a node says about itself; no ``prototype`` leaves the choice to the server."""
@@ -40,6 +53,8 @@ class Roster:
         self.members: dict[int, Member] = {}
         self._asked: dict[str, tuple[int, float]] = {}
         self._resting: dict[int, float] = {}
+        self._claims: list[Claim] = []
+        self._claimants: set[int] = set()
 
     @property
     def seats(self) -> dict[int, int]:
@@ -63,6 +78,11 @@ class Roster:
         """Ask this node anew before it gets another task."""
         self.members.pop(node, None)
 
+    def claims(self) -> list[Claim]:
+        """Claims to others' seats since this was asked last, of each node the first."""
+        told, self._claims = self._claims, []
+        return told
+
     def _look(self) -> None:
         present, now = set(self.grid.get_node_ids()), time.monotonic()
         self.members = {node: member for node, member in self.members.items() if node in present}
@@ -85,11 +105,18 @@ class Roster:
             node, _ = self._asked.pop(reply.metadata.reply_to_message_id)
             member = None if reply.has_error() else _member(reply.content)
             if member is not None:
+                self._note_claim(node, member)
                 self.members[node] = member
             else:
                 self._resting[node] = now + REST
                 reason = reply.error.reason if reply.has_error() else "its answer names no client"
                 logger.info("node %s does not say which client it is: %s", node, reason)
+
+    def _note_claim(self, node: int, member: Member) -> None:
+        holder = next((other for other, own in self.members.items() if own.client == member.client), node)
+        if holder != node and node not in self._claimants and len(self._claimants) < CLAIMS:
+            self._claimants.add(node)
+            self._claims.append(Claim(member.client, node, holder))
 
     def _seat_guests(self) -> None:
         free = sorted(set(range(self.clients)) - self.seats.keys())
