@@ -69,7 +69,7 @@ def test_a_resumed_run_tells_the_same_time(tmp_path, every):
     expected = experiment(clock=HARD).run(tmp_path / "straight")
 
     def stop(event):
-        if event["event"] == "client_missed" and event["round"] > 3:
+        if event["event"] == "client_late" and event["round"] > 3:
             raise KeyboardInterrupt
 
     rare = experiment(clock=HARD, checkpoint_every=every)

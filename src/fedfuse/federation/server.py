@@ -242,9 +242,9 @@ class _Round:
 
     def tasks(self) -> list[Task]:
         planned = self.recipe.protocol.participants(self.protocol_view, self.drawn)
+        self.federation.log.emit("round_started", round=self.number, clients=list(planned))
         self.joined = self.joining(planned)
         chosen = {**planned, **self.joined}
-        self.federation.log.emit("round_started", round=self.number, clients=list(chosen))
         for client, prototype in self.joined.items():
             self.federation.log.emit("client_joined", round=self.number, client=client, prototype=prototype)
         extras = self.broadcast(chosen)

@@ -40,8 +40,8 @@ class FlowerEngine(Engine):
 
     def announced(self, clients: Collection[int]) -> Mapping[int, str]:
         """What the nodes of these clients say, once all are there or the time to wait is over."""
-        members = self.roster.members
-        said = {client: members[node].prototype for client, node in self.roster.wait_for(clients).items()}
+        nodes = self.roster.wait_for(clients)
+        said = {client: self.roster.members[node].prototype for client, node in nodes.items()}
         return {client: prototype for client, prototype in said.items() if prototype is not None}
 
     def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
