@@ -62,7 +62,22 @@ def test_one_update_costs_itself_only(recipe, factor, rounds):
         assert record.refused == ((ATTACKER,) if record.round in rounds else ())
     told = [event for event in heard.of("update_refused") if event["round"] == 1]
     assert [event["client"] for event in told] == [ATTACKER]
-    assert told[0]["reason"].startswith("weights are ")
+    assert told[0]["reason"].startswith("weights: ")
+
+
+@pytest.mark.parametrize("factor", [1e8, 1e30])
+def test_a_control_variate_costs_its_client_only_too(factor):
+    """Honest weights beside it; added to every client's gradients, it would stay for good."""
+
+    def bend(pairs):
+        extras = {"local/control_change": torch.full((43,), factor)}
+        return [(dataclasses.replace(u, extras=extras) if u.client == ATTACKER else u, s) for u, s in pairs]
+
+    attacked = played(make_federation(recipe=RECIPES["scaffold"], bend=bend))
+    without = played(make_federation(recipe=RECIPES["scaffold"], bend=left_out((1, 2, 3))))
+    assert attacked.server.weights["mlp"].equals(without.server.weights["mlp"])
+    assert torch.equal(attacked.server.memory["local"]["mlp"], without.server.memory["local"]["mlp"])
+    assert [record.refused for record in attacked.server.history] == [(ATTACKER,)] * 3
 
 
 def test_a_refused_client_keeps_the_state_that_it_had(tmp_path):

@@ -33,7 +33,7 @@ class Growth:
         """``before`` are the server's weights when the round begins."""
         self._before = before
         self._sizes: dict[str, float] = {}
-        self._updates: dict[int, float] = {}
+        self._brought: dict[str, dict[int, float]] = {}
 
     def of(self, prototype: str, weights: Weights) -> float:
         """How many times as large as before; infinite if a square is no number any more."""
@@ -42,20 +42,27 @@ class Growth:
         return size_of(weights) / self._sizes[prototype]
 
     def take(self, update: Update) -> None:
-        """One more of the round's updates, if it brings weights."""
+        """One more of the round's updates: its weights, and what is as long as they are, such as a control variate."""
         if update.weights:
-            self._updates[update.client] = self.of(update.prototype, update.weights)
+            self._note("weights", update.client, self.of(update.prototype, update.weights))
+            parameters = update.weights.layout.parameter_count
+            for name, tensor in update.extras.items():
+                if tensor.is_floating_point() and tensor.shape == (parameters,):
+                    self._note(f"extra '{name}'", update.client, _size(tensor) / LEAST)
+
+    def _note(self, what: str, client: int, growth: float) -> None:
+        self._brought.setdefault(what, {})[client] = growth
 
     def refused(self) -> dict[int, str]:
-        """The clients whose weights are nothing like the others', and why."""
-        if not self._updates:
-            return {}
-        most = APART * max(1.0, median_low(self._updates.values()))
-        return {
-            client: f"weights are {_in_words(growth, 'those that it was sent')}"
-            for client, growth in self._updates.items()
-            if growth > most or math.isinf(growth)
-        }
+        """The clients that brought something nothing like the others', and what."""
+        reasons: dict[int, str] = {}
+        for what, growths in self._brought.items():
+            most = APART * max(1.0, median_low(growths.values()))
+            for client, growth in growths.items():
+                if growth > most or math.isinf(growth):
+                    than = "those that it was sent" if what == "weights" else "usual"
+                    reasons.setdefault(client, f"{what}: {_in_words(growth, than)}")
+        return reasons
 
     def fault(self, prototype: str, weights: Weights) -> str | None:
         """What is wrong with a model of the server; None if nothing is."""
@@ -70,8 +77,7 @@ def size_of(weights: Weights) -> float:
     flat, count = weights.flat, weights.layout.parameter_count
     if not is_sound(flat[count:]):
         return math.inf
-    norm = float(_norm(flat[:count])) / math.sqrt(max(count, 1))
-    return norm if math.isfinite(norm) else math.inf
+    return _size(flat[:count])
 
 
 def unsound(memory: Tensors, before: Tensors, nan_is_no_value: bool = False) -> str | None:
@@ -91,6 +97,11 @@ def is_sound(tensor: Tensor) -> bool:
 
 def _in_words(growth: float, than: str) -> str:
     return f"{growth:.0e} times as large as {than}" if math.isfinite(growth) else "too large for their squares"
+
+
+def _size(tensor: Tensor) -> float:
+    size = float(_norm(tensor)) / math.sqrt(max(tensor.numel(), 1))
+    return size if math.isfinite(size) else math.inf
 
 
 def _norm(tensor: Tensor) -> Tensor:
