@@ -10,6 +10,7 @@ from flwr.app import Error, Message, MessageType
 from fedfuse.federation.engine import QuorumError
 from fedfuse.flower.server import run_on
 from tests.flower.federation import QUICK, flower_config, grid_for
+from tests.flower.grid import Node
 from tests.helpers import events_of
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
@@ -103,12 +104,20 @@ def test_a_model_whose_parties_never_came_is_said_to_be_untaught(tmp_path):
 
 
 class TestSeats:
+    """Everybody is there when strangers come."""
+
     def claiming(self, tmp_path, nodes, rounds=3):
         config = flower_config(federation={"rounds": rounds})
         grid = grid_for(config, tmp_path)
-        for number in range(nodes):
-            stranger = grid_for(config, tmp_path).nodes[98]
-            grid.nodes[1000 + number] = stranger
+        push = grid.push_messages
+
+        def come(messages):
+            if any(message.metadata.message_type == MessageType.TRAIN for message in messages):
+                for number in range(nodes):
+                    grid.nodes.setdefault(1000 + number, Node(grid.nodes[98].app, {"client": 2}, {}))
+            return push(messages)
+
+        grid.push_messages = come
         return run_on(grid, config, tmp_path / "run")
 
     def test_a_claim_to_anothers_seat_is_told_once_for_each_node(self, tmp_path):

@@ -105,4 +105,4 @@ def _size(tensor: Tensor) -> float:
 
 
 def _norm(tensor: Tensor) -> Tensor:
-    return torch.linalg.vector_norm(tensor, dtype=torch.float32)
+    return torch.linalg.vector_norm(tensor.float())

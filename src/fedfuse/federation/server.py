@@ -158,7 +158,7 @@ class _Round:
         scores = self.measures.clients(updates)
         names = self.federation.evaluation.metric_names
         everybody = updated(self.latest_scores(), scores, names)
-        self.remember(SERVER, {LATEST_SCORES: everybody} if len(everybody) else {}, nan_is_no_value=True)
+        self.keep(SERVER, {LATEST_SCORES: everybody} if len(everybody) else {})
         record = self.record(tasks, _Outcome(updates, screened, merged, fusing, fused, weights, scores, everybody))
         server = ServerState(self.number, weights, self.memory, self.before.server.history.plus(record))
         self.federation.log.emit("round_finished", **record.to_json())
@@ -213,7 +213,10 @@ class _Round:
         if name := unsound(memory, before, nan_is_no_value):
             reason = f"'{name}' was not finite or far too large; kept: what it remembered before"
             self.federation.log.emit("memory_diverged", round=self.number, part=part, reason=reason)
-            return
+        else:
+            self.keep(part, memory)
+
+    def keep(self, part: str, memory: Tensors) -> None:
         self.memory.pop(part, None)
         if memory:
             self.memory[part] = memory
@@ -387,12 +390,17 @@ class _Round:
         return filter(None, starmap(open_one, self.federation.engine.train(tasks, self.before.clients)))
 
     def repeated(self, tasks: Sequence[Task]) -> Iterator[Answer]:
-        """The same, of tasks that were done before: nobody but the parts has to know."""
+        """The same, of tasks that were done before: nobody but the parts has to know, unless one fails now."""
         by_client = {task.client: task for task in tasks}
 
         def open_one(update: Update, state: Tensors) -> Answer | None:
             task = by_client.pop(update.client, None)
-            return (update.client, _if_sound(self.inbox.opened(update, task), state)) if task else None
+            if task is None:
+                return None
+            opened = self.inbox.opened(update, task)
+            if isinstance(opened, str):
+                self.attendance.refuse(update.client, opened)
+            return update.client, _if_sound(opened, state)
 
         return filter(None, starmap(open_one, self.federation.engine.train(tasks, self.before.clients)))
 

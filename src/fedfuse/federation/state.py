@@ -12,8 +12,8 @@ from fedfuse.federation.client_states import ClientStates, HeldStates
 from fedfuse.federation.clock.record import ClockRecord
 from fedfuse.runtime.evaluate import Values
 
-SELDOM = {"metrics", "metrics_before_fusion", "ensemble_metrics", "clock", "absent", "late", "joined", "untaught"}
-"""What is in a record only if there is something to say."""
+SELDOM = {"metrics", "metrics_before_fusion", "ensemble_metrics", "clock", "joined", "untaught"}
+"""What is in a record only if there is something to say; so are ``absent`` and ``late``, which a clock has always."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,8 @@ class RoundRecord:
         return set(self.clients).difference(self.refused, self.absent, self.late)
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self, dict_factory=_without_empty)
+        whole = asdict(self, dict_factory=_without_empty)
+        return {name: value for name, value in whole.items() if value or name not in ("absent", "late")}
 
     @staticmethod
     def from_event(event: Mapping[str, Any]) -> RoundRecord:
