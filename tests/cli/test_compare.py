@@ -139,7 +139,7 @@ def test_runs_that_taught_nothing_are_in_the_table_like_others(tmp_path: Path, i
     assert done.returncode == 0, done.stderr
     rows = json.loads((tmp_path / "study" / "comparison.json").read_text())["rows"]
     assert [(row["updates_refused"], row["clients_absent"], row["clients_late"]) for row in rows] == [
-        ([8], [0], [0])
+        ([4], [0], [0])
     ] * 2
     assert "refused" in done.stdout
     assert not re.search("absent|late|screened", done.stdout), "a column that says nothing is left out"

@@ -105,4 +105,5 @@ def _size(tensor: Tensor) -> float:
 
 
 def _norm(tensor: Tensor) -> Tensor:
-    return torch.linalg.vector_norm(tensor.float())
+    norm: Tensor = torch.linalg.vector_norm(tensor.float())
+    return norm

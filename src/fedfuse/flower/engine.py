@@ -83,8 +83,8 @@ class FlowerEngine(Engine):
         ]
         numbers = grid.push_messages(messages) if messages else []
         waiting = {number: node for number, node in zip(numbers, contents, strict=False) if number}
-        for node in contents.keys() - set(waiting.values()):
-            self._missed[self.roster.members[node].client] = Missed("absent", "its node went away")
+        for unsent in contents.keys() - set(waiting.values()):
+            self._missed[self.roster.members[unsent].client] = Missed("absent", "its node went away")
         end = time.monotonic() + settings.timeout
         while waiting:
             for reply in grid.pull_messages(sorted(waiting)):
