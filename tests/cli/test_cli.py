@@ -154,13 +154,38 @@ def test_method_and_seed_are_shortcuts(tmp_path: Path, in_process: InProcess) ->
 def test_a_run_says_how_many_updates_were_refused(tmp_path: Path, in_process: InProcess) -> None:
     wild = ("training.optimizer.learning_rate=1e30", "method=fedavg", *QUICK[:2])
     done = in_process("run", "digits", *settings(*wild), "--out", "wild")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 3, done.stderr
     events = [json.loads(line) for line in (tmp_path / "wild" / "events.jsonl").read_text().splitlines()]
     refused = sum(event["event"] == "update_refused" for event in events)
     asked = sum(len(event["clients"]) for event in events if event["event"] == "round_started")
     assert refused > 0
     assert f"refused  {refused} of {asked} updates; events.jsonl says why" in done.stdout
     assert "refused" not in in_process("run", "digits", *settings("method=fedavg", *QUICK[:2])).stdout
+
+
+def test_a_run_that_taught_nothing_ends_with_3_and_a_sentence(tmp_path: Path, in_process: InProcess) -> None:
+    """Once more when it is resumed, though there is nothing left to do; and nothing of it is lost."""
+    wild = settings("training.optimizer.learning_rate=1e30", "method=fedavg", *QUICK[:2])
+    for more in ((), ("--resume",), ("--resume", "--quiet")):
+        done = in_process("run", "digits", *wild, "--out", "wild", *more)
+        assert done.returncode == 3
+        assert done.stderr.startswith("fedfuse: nobody counted in any of 2 rounds: clients were ")
+        assert done.stderr.count("\n") == 1
+    summary = json.loads((tmp_path / "wild" / "summary.json").read_text())
+    assert summary["updates_counted"] == 0
+    assert summary["untaught"] == ["mlp"]
+    assert summary["rounds_in_vain"] == summary["rounds"]
+    assert (
+        "untaught mlp: final weights are those of the start"
+        in in_process("run", "digits", *wild, "--out", "wild", "--resume").stdout
+    )
+
+
+def test_a_server_that_steps_too_far_taught_nothing_either(in_process: InProcess) -> None:
+    steps = settings("method={name: fedavg, merge: {kind: mean, server_rate: 1e30}}", *QUICK[:2])
+    done = in_process("run", "digits", *steps)
+    assert done.returncode == 3
+    assert done.stderr == "fedfuse: no model was taught in any round; events.jsonl says why (model_diverged)\n"
 
 
 def test_a_run_says_when_its_result_is_the_ensembles(in_process: InProcess) -> None:

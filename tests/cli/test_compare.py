@@ -132,6 +132,19 @@ def test_a_failing_process_shows_what_the_others_finished(
     assert "missing  1 of 2 runs" in done.stdout
 
 
+def test_runs_that_taught_nothing_are_in_the_table_like_others(tmp_path: Path, in_process: InProcess) -> None:
+    """Each in its own process, which ends with 3."""
+    wild = settings(*QUICK, "training.optimizer.learning_rate=1e30", "partition.clients=4")
+    done = in_process("compare", "digits", "--methods", "fedavg,fedprox", *wild, "--out", "study", "--jobs", "2")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads((tmp_path / "study" / "comparison.json").read_text())["rows"]
+    assert [(row["updates_refused"], row["clients_absent"], row["clients_late"]) for row in rows] == [
+        ([4], [0], [0])
+    ] * 2
+    assert "refused" in done.stdout
+    assert not re.search("absent|late|screened", done.stdout), "a column that says nothing is left out"
+
+
 def test_resume_and_overwrite_together_are_refused(in_process: InProcess) -> None:
     said = only_sentence(in_process("run", "digits", "--resume", "--overwrite", *settings(*QUICK)))
     assert said == "--resume goes on with a run and --overwrite replaces it; give one of them"

@@ -8,7 +8,11 @@ import math
 import pytest
 
 from fedfuse.core.plain_json import dumps, finite
+from fedfuse.core.tensor_files import read_safetensors
+from fedfuse.core.weights import is_finite
 from fedfuse.experiment.run import Experiment
+from fedfuse.federation.checkpoint import load_checkpoint
+from fedfuse.methods import METHODS
 from tests.helpers import tiny_config, tiny_method
 
 
@@ -35,6 +39,30 @@ def test_finite(number, expected):
     assert finite(number) == expected
 
 
+def assert_strict(folder):
+    """Every word of every JSON file is one that JSON has."""
+    for path in folder.rglob("*.json*"):
+        for line in path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]:
+            json.loads(line, parse_constant=refuse)
+
+
+@pytest.mark.usefixtures("without_pictures")
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_whatever_method_diverges_its_files_are_json_and_its_models_finite(tmp_path, method):
+    """At a rate at which no network learns anything, numbers overflow in clients, in what they send and in students."""
+    training = {"epochs": 1, "batch_size": 8, "optimizer": {"kind": "sgd", "learning_rate": 1e10}}
+    models = {"mlp": {"arch": "mlp", "hidden": [6, 5]}}
+    result = Experiment(tiny_config(method, training=training, models=models)).run(tmp_path / "run")
+    assert_strict(tmp_path / "run")
+    for file in (tmp_path / "run" / "final").glob("*.safetensors"):
+        tensors, _ = read_safetensors(file)
+        assert all(is_finite(tensor) for tensor in tensors.values() if tensor.is_floating_point())
+    saved = load_checkpoint(result.folder.checkpoints, result.summary["config_sha256"], result.folder.events)
+    for part, memory in saved.snapshot.server.memory.items():
+        numbers = [tensor.nan_to_num(nan=0.0, posinf=math.inf) for tensor in memory.values()]
+        assert all(is_finite(t) for t in numbers if t.is_floating_point()), part
+
+
 @pytest.mark.usefixtures("without_pictures")
 def test_no_file_of_a_run_that_diverges_has_another_word(tmp_path):
     """Clients at a rate at which some losses overflow, and a student that diverges in every round."""
@@ -42,8 +70,6 @@ def test_no_file_of_a_run_that_diverges_has_another_word(tmp_path):
     fuse = {"kind": "ensemble_distillation", "distiller": {**wild, "optimizer": {"kind": "sgd", "learning_rate": 1e4}}}
     training = {"epochs": 2, "batch_size": 8, "optimizer": {"kind": "sgd", "learning_rate": 1e12}}
     Experiment(tiny_config(tiny_method("feddf", fuse=fuse), training=training)).run(tmp_path / "run")
-    for path in (tmp_path / "run").rglob("*.json*"):
-        for line in path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]:
-            json.loads(line, parse_constant=refuse)
+    assert_strict(tmp_path / "run")
     events = [json.loads(line)["event"] for line in (tmp_path / "run" / "events.jsonl").read_text().splitlines()]
     assert "model_diverged" in events or "update_refused" in events

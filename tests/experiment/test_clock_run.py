@@ -51,7 +51,9 @@ def test_the_clock_is_part_of_what_an_experiment_is_only_where_there_is_one():
 def test_everything_happens(tmp_path):
     result = experiment(clock=HARD, rounds=6).run(tmp_path / "run")
     clocks = [record.clock for record in result.history]
-    assert sum(len(clock.late) for clock in clocks) == result.summary["clients_late"] > 0
+    assert sum(len(clock.late) + len(clock.left) for clock in clocks) == result.summary["clients_late"] > 0
+    assert any(clock.late for clock in clocks)
+    assert all(set(record.late) == {*record.clock.late, *record.clock.left} for record in result.history)
     assert sum(len(clock.left) for clock in clocks) == result.summary["clients_left"] > 0
     assert sum(clock.absent for clock in clocks) > 0
     assert clocks[-1].total == result.summary["simulated_seconds"]
@@ -69,7 +71,7 @@ def test_a_resumed_run_tells_the_same_time(tmp_path, every):
     expected = experiment(clock=HARD).run(tmp_path / "straight")
 
     def stop(event):
-        if event["event"] == "client_missed" and event["round"] > 3:
+        if event["event"] == "client_late" and event["round"] > 3:
             raise KeyboardInterrupt
 
     rare = experiment(clock=HARD, checkpoint_every=every)

@@ -55,9 +55,11 @@ def assert_same(out: Path, config: ExperimentConfig, folder: Path) -> None:
     assert mine == other
 
 
-def refused(out: Path) -> list[object]:
-    """The clients without whom each round had to end."""
-    return [record["refused"] for record in events(out) if record["event"] == "round_finished"]
+def missing(out: Path) -> list[list[int]]:
+    """The clients without whom each round had to end; none of them for what its update was like."""
+    rounds = [record for record in events(out) if record["event"] == "round_finished"]
+    assert not any(record["refused"] for record in rounds)
+    return [[*record.get("absent", ()), *record.get("late", ())] for record in rounds]
 
 
 class Deployment:

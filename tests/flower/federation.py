@@ -72,7 +72,8 @@ def crash_in(grid: InProcessGrid, number: int) -> None:
     pull = grid.pull_messages
 
     def pull_or_crash(ids: Any) -> Any:
-        rounds = [node.messages[-1].content["config"].get("server-round", 0) for node in grid.nodes.values()]
+        last = [node.messages[-1].content["config"] for node in grid.nodes.values() if node.messages]
+        rounds = [config.get("server-round", 0) for config in last]
         if number in rounds:
             grid.pull_messages = pull
             raise CrashError

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from flwr.app import MessageType
 
-from fedfuse.core.errors import ConfigError, RunFolderError
+from fedfuse.core.errors import ConfigError
 from fedfuse.experiment.run import Experiment
-from fedfuse.flower.engine import QuorumError
+from fedfuse.federation.engine import QuorumError
 from fedfuse.flower.server import run_on
 from tests.flower.federation import (
     QUICK,
@@ -19,7 +19,7 @@ from tests.flower.federation import (
     grid_for,
     local_config,
 )
-from tests.helpers import files_of
+from tests.helpers import events_of, files_of
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 THREE_MODELS = {name: {"arch": "mlp", "hidden": [width, 5]} for name, width in [("a", 4), ("b", 6), ("c", 9)]}
@@ -47,22 +47,24 @@ class TestModels:
             run_on(grid, config, tmp_path / "flower")
         del grid.nodes[100]
         result = run_on(grid, config, tmp_path / "flower")
-        assert [record.refused for record in result.history] == [(), (0,)]
+        assert [record.absent for record in result.history] == [(), (0,)]
 
-    def test_one_that_changed_its_mind_is_noticed(self, tmp_path):
+    def test_one_that_changed_its_mind_is_left_out_and_the_others_go_on(self, tmp_path):
         config = flower_config("feddf", models=THREE_MODELS, federation={"rounds": 2})
         grid = grid_for(config, tmp_path)
         crash_in(grid, 2)
         with pytest.raises(CrashError):
             run_on(grid, config, tmp_path / "flower")
         grid.nodes[100].context.node_config["prototype"] = "c"
-        with pytest.raises(RunFolderError, match=r"holds another experiment: federation\.assigned"):
-            run_on(grid, config, tmp_path / "flower")
+        result = run_on(grid, config, tmp_path / "flower")
+        assert [record.absent for record in result.history] == [(), (0,)]
+        (event,) = events_of(tmp_path / "flower", "client_absent")
+        assert event["reason"] == "its node runs another model than 'a', which the run has for this client"
 
     def test_unknown_ones_are_not_seated(self, tmp_path):
         config = flower_config(federation={"rounds": 1})
         grid = grid_for(config, tmp_path, prototype="mpl")
-        with pytest.raises(QuorumError, match="0 of 4 clients answered"):
+        with pytest.raises(QuorumError, match=r"round 1: 0 of 4 updates count \(4 absent\)"):
             run_on(grid, config, tmp_path / "flower")
 
     def test_a_strangers_word_for_one_that_does_not_exist_costs_itself_only(self, tmp_path):
@@ -75,7 +77,7 @@ class TestModels:
             return [reply]
 
         grid.nodes[98].bend = boast
-        assert run_on(grid, config, tmp_path / "flower").history[0].refused == (2,)
+        assert run_on(grid, config, tmp_path / "flower").history[0].absent == (2,)
 
     @pytest.mark.parametrize(
         ("federation", "reason"),
@@ -127,14 +129,15 @@ class TestBadAnswers:
 
     def test_no_answer_ends_the_round_at_the_deadline(self, tmp_path):
         result = self.run(tmp_path, lambda _: [], quorum=0.75)
-        assert [one.refused for one in result.history] == [(2,), (2,)]
+        assert [one.late for one in result.history] == [(2,), (2,)]
+        assert [one.refused for one in result.history] == [(), ()]
 
     def test_too_few_answers_stop_the_run_and_it_can_go_on(self, tmp_path):
         config = flower_config("scaffold", federation={"rounds": 3}, engine=quick_with(quorum=1.0))
         grid = grid_for(config, tmp_path)
         lost = grid.nodes[98]
         lost.bend = lambda reply: [] if lost.messages[-1].content["config"].get("server-round") == 2 else [reply]
-        with pytest.raises(QuorumError, match=r"round 2: 3 of 4 clients answered, engine.quorum asks for 100%"):
+        with pytest.raises(QuorumError, match=r"round 2: 3 of 4 updates count \(1 late\), engine.quorum asks for 100%"):
             run_on(grid, config, tmp_path / "flower")
         lost.bend = lambda reply: [reply]
         result = run_on(grid, config, tmp_path / "flower")
@@ -160,7 +163,7 @@ class TestNodes:
         grid.nodes[7] = grid.nodes.pop(98)
         grid.nodes[7].context.node_config["client"] = 0
         result = run_on(grid, config, tmp_path / "flower")
-        assert result.history[0].refused == (2,)
+        assert result.history[0].absent == (2,)
 
     def test_a_node_that_comes_back_under_another_id_goes_on(self, tmp_path):
         config = flower_config("scaffold", federation={"rounds": 2})
@@ -184,7 +187,8 @@ class TestNodes:
 
         grid.push_messages = join
         result = run_on(grid, config, tmp_path / "flower")
-        assert [one.refused for one in result.history] == [(2,), (2,), ()]
+        assert [one.absent for one in result.history] == [(2,), (2,), ()]
+        assert not events_of(tmp_path / "flower", "client_joined"), "its model is the one that was planned"
 
     def test_states_do_not_pile_up(self, tmp_path):
         config = flower_config("scaffold", federation={"rounds": 8})

@@ -85,4 +85,4 @@ def test_strangers_stay_outside_unless_they_are_invited(tmp_path):
     del grid.nodes[99]
     grid.nodes[51] = strangers.nodes[51]
     result = run_on(grid, config, tmp_path / "run")
-    assert result.history[0].refused == (1,)
+    assert result.history[0].absent == (1,)

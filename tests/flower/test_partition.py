@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import pytest
 
-from tests.flower.deployment import REAL_PROCESSES, Deployment, config_of, refused
+from tests.flower.deployment import REAL_PROCESSES, Deployment, config_of, missing
 
 pytestmark = REAL_PROCESSES
 
@@ -66,4 +66,4 @@ def test_a_node_that_is_cut_off_costs_its_answer_and_takes_part_again(tmp_path):
             deployment.wait_for_event(out, "round_finished", 2)
             cable.mend()
             deployment.wait_for(out / "summary.json")
-    assert refused(out) == [[], [1], []]
+    assert missing(out) == [[], [1], []]

@@ -64,7 +64,7 @@ def test_an_answer_that_did_not_arrive_in_time_never_was(tmp_path, method):
 
     grid.nodes[100 - lost].bend = late
     flower = run_on(grid, config, tmp_path / "flower")
-    assert flower.history[1].refused == (lost,)
+    assert flower.history[1].late == (lost,)
 
     deaf = local_config(method, federation={"rounds": 4})
     inner = build(deaf, EventLog()).federation.engine

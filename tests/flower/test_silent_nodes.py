@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from tests.flower.deployment import ENGINE, REAL_PROCESSES, Deployment, config_of, refused, wait_until
+from tests.flower.deployment import ENGINE, REAL_PROCESSES, Deployment, config_of, missing, wait_until
 
 pytestmark = REAL_PROCESSES
 
@@ -27,13 +27,13 @@ def test_a_slow_node_is_not_waited_for_past_the_deadline(deployment):
     def slept_through() -> bool:
         for pid in deployment.client_apps(1):
             os.kill(pid, signal.SIGSTOP)
-        return len(refused(out)) == 2
+        return len(missing(out)) == 2
 
     wait_until(slept_through, deployment.story)
     for pid in deployment.client_apps(1):
         os.kill(pid, signal.SIGCONT)
     deployment.wait_for(out / "summary.json")
-    assert refused(out) == [[], [1], []]
+    assert missing(out) == [[], [1], []]
 
 
 def test_a_killed_node_costs_its_answer_and_comes_back_with_its_state(deployment):
@@ -43,4 +43,4 @@ def test_a_killed_node_costs_its_answer_and_comes_back_with_its_state(deployment
     deployment.wait_for_event(out, "round_finished", 2)
     deployment.restart_node(1)
     deployment.wait_for(out / "summary.json")
-    assert refused(out) == [[], [1], []], "a node that had lost its state could not have answered in the third round"
+    assert missing(out) == [[], [1], []], "a node that had lost its state could not have answered in the third round"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -67,6 +66,7 @@ def run(
         from fedfuse.cli.metric_results import metric_sheets
         from fedfuse.cli.progress import RunProgress
         from fedfuse.cli.remarks import hints, how_to_go_on
+        from fedfuse.experiment.lessons import check_that_something_was_learnt
         from fedfuse.experiment.run import Experiment, run_folder
         from fedfuse.experiment.sheets import closing_facts, summary_sheet
 
@@ -86,6 +86,7 @@ def run(
         for sheet in (summary_sheet(result.summary), *metric_sheets(result.summary)):
             print_sheet(sheet)
         print_facts(**closing_facts(loaded, result))
+    check_that_something_was_learnt(result.summary)
 
 
 @app.command()
@@ -193,9 +194,10 @@ def presets(name: Annotated[str | None, typer.Argument(help="print this preset t
 @app.command()
 def schema() -> None:
     """Print the JSON schema of an experiment file."""
+    from fedfuse.core.plain_json import dumps
     from fedfuse.experiment.config import json_schema
 
-    sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")
+    sys.stdout.write(dumps(json_schema(), indent=2) + "\n")
 
 
 def _engine(kind: str | None, workers: int | None, address: str | None) -> list[str]:

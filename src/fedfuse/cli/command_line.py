@@ -15,19 +15,17 @@ from fedfuse.cli.imports import quick_imports
 from fedfuse.core.errors import FedfuseError, OlderKeyWarning
 from fedfuse.experiment.finding import find_experiment
 
-FAILURE = 2
-
 
 def main() -> None:
-    """Run the command line; mistakes end with one sentence and exit code 2."""
+    """Run the command line; mistakes end with one sentence and exit code 2, a run that taught nothing with 3."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     warnings.showwarning = partial(_note, warnings.showwarning)
     try:
         _obey(sys.argv[1:])
     except FedfuseError as error:
-        _fail(str(error))
+        _fail(str(error), error.exit_code)
     except OSError as error:
-        _fail(_disk_sentence(error))
+        _fail(_disk_sentence(error), FedfuseError.exit_code)
 
 
 def _note(otherwise: Callable[..., None], message: Warning | str, *where: Any) -> None:
@@ -60,6 +58,6 @@ def _disk_sentence(error: OSError) -> str:
     return f"{error.strerror or error}{where}"
 
 
-def _fail(sentence: str) -> NoReturn:
+def _fail(sentence: str, code: int) -> NoReturn:
     errors.print(f"fedfuse: {sentence}", style="red", markup=False, highlight=False, soft_wrap=True)
-    sys.exit(FAILURE)
+    sys.exit(code)

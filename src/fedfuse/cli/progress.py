@@ -14,7 +14,7 @@ from rich.table import Column
 from rich.text import Text
 
 from fedfuse.experiment.assembly import cautions
-from fedfuse.experiment.progress import accuracies, mishap, notice
+from fedfuse.experiment.progress import Mishaps, accuracies, notice
 from fedfuse.federation.events import Event
 
 _STEPS = {
@@ -81,6 +81,7 @@ class RunProgress:
         self.bars = Bars(console)
         self.all_runs: TaskID | None = None
         self.caution = caution or Cautions(console)
+        self.mishaps = Mishaps()
 
     def __enter__(self) -> Self:
         if self.console.is_terminal:
@@ -95,7 +96,7 @@ class RunProgress:
 
     def begin(self, label: str, rounds: int) -> None:
         """The next run starts."""
-        self.label, self.total = label, rounds
+        self.label, self.total, self.mishaps = label, rounds, Mishaps()
         self.rounds = self.bars.add_task("  rounds", total=rounds, title=label)
         self.step = self.bars.add_task("  starting", total=None)
         self.doing = ""
@@ -122,7 +123,7 @@ class RunProgress:
             if not self.console.is_terminal:
                 line = f"{self.label}: round {event['round']}/{self.total} {accuracies(event)}"
                 self.console.print(line, highlight=False, soft_wrap=True)
-        elif sentence := mishap(event):
+        elif sentence := self.mishaps(event):
             warn(self.console, sentence)
         else:
             self._note(event)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import ClassVar
 
 
 class FedfuseError(Exception):
     """A mistake in the input or the surroundings; the command line prints its sentence and exits with 2."""
+
+    exit_code: ClassVar[int] = 2
 
 
 class ConfigError(FedfuseError):
@@ -29,6 +32,12 @@ class DataError(FedfuseError):
 
 class RunFolderError(FedfuseError):
     """A run folder cannot be used as asked: occupied, of another experiment, unwritable."""
+
+
+class NothingLearntError(FedfuseError):
+    """A run came to its end, and no model is another than at its start; the command line exits with 3."""
+
+    exit_code: ClassVar[int] = 3
 
 
 class MissingExtraError(FedfuseError):

@@ -21,6 +21,7 @@ import torch
 
 from fedfuse.core.files import write_text
 from fedfuse.core.origin import machine
+from fedfuse.core.plain_json import dumps
 from fedfuse.core.randomness import Key
 from fedfuse.core.text import TextShape
 from fedfuse.data import CATALOGUE, DataSettings
@@ -86,7 +87,7 @@ def speed_here(path: Path) -> Speed:
         torch.set_num_threads(threads)
     operations = BACKWARD * batch * forward_operations(network, shape, 10)
     speed = Speed(operations / max(seconds - overhead, 1e-6), overhead)
-    write_text(path, json.dumps({"machine": machine(), **asdict(speed)}, indent=2) + "\n")
+    write_text(path, dumps({"machine": machine(), **asdict(speed)}, indent=2) + "\n")
     return speed
 
 

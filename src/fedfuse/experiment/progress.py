@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 from fedfuse.core.plain_json import dumps
 from fedfuse.experiment.assembly import cautions
 from fedfuse.federation.events import Event, Listener
+
+SAID = 20
+"""Sentences of one kind that are shown of a run."""
 
 
 class Lines:
@@ -17,10 +21,11 @@ class Lines:
         self.say = say
         self.rounds = 0
         self.told: set[str] = set()
+        self.mishaps = Mishaps()
 
     def __call__(self, event: Event) -> None:
         if event["event"] in ("run_started", "run_resumed"):
-            self.rounds = event["rounds"]
+            self.rounds, self.mishaps = event["rounds"], Mishaps()
         for line in self._lines(event):
             self.say(line)
 
@@ -35,7 +40,7 @@ class Lines:
             new = [sentence for sentence in said if sentence not in self.told]
             self.told.update(new)
             yield from new
-        elif sentence := mishap(event) or notice(event) or event.get("remark"):
+        elif sentence := self.mishaps(event) or notice(event) or event.get("remark"):
             yield sentence
 
 
@@ -46,27 +51,62 @@ def listeners(progress: bool | Listener, label: str = "") -> tuple[Listener, ...
     return (Lines(label),) if progress else ()
 
 
+class Mishaps:
+    """What went otherwise than planned in one run; of each kind the first few, because it may happen to all clients."""
+
+    def __init__(self) -> None:
+        self.said: Counter[str] = Counter()
+
+    def __call__(self, event: Event) -> str | None:
+        sentence = mishap(event)
+        if sentence is None:
+            return None
+        self.said[event["event"]] += 1
+        if self.said[event["event"]] > SAID:
+            return None
+        last = self.said[event["event"]] == SAID
+        return f"{sentence} (more of this kind: see events.jsonl)" if last else sentence
+
+
+MISHAPS = {
+    "update_refused": "client {client} was refused: {reason}",
+    "model_diverged": "model {prototype} diverged: {reason}",
+    "memory_diverged": "what {part} would remember was not taken over: {reason}",
+    "nobody_counted": "round {round}: nobody counted ({reason}); the models stay as they are",
+    "mostly_refused": "round {round}: {refused} of {answers} updates were refused; can clients train from this model?",
+    "metric_failed": "metric {metric} has no value: {reason}",
+    "client_retried": "client {client} was retried: {reason}",
+    "work_retried": "{what} was retried: {reason}",
+}
+"""Sentences about events."""
+
+
 def mishap(event: Event) -> str | None:
     """What went otherwise than planned, in a sentence."""
-    if event["event"] == "update_refused":
-        return f"client {event['client']} was refused: {event['reason']}"
-    if event["event"] == "model_diverged":
-        return f"model {event['prototype']} diverged: {event['reason']}"
-    if event["event"] == "metric_failed":
-        return f"metric {event['metric']} has no value: {event['reason']}"
-    if event["event"] in ("client_retried", "work_retried"):
-        what = event["what"] if "what" in event else f"client {event['client']}"
-        return f"{what} was retried: {event['reason']}"
-    return None
+    if event["event"] in MISHAPS:
+        return MISHAPS[event["event"]].format_map(event)
+    return "; ".join(event.get("doubts", ())) or None
 
 
 def notice(event: Event) -> str | None:
     """What a run decided by itself, in a sentence."""
     if event.get("chosen"):
         return f"left to fedfuse: {', '.join(f'{key}={dumps(value)}' for key, value in event['chosen'].items())}"
+    if event["event"] == "client_joined":
+        return f"client {event['client']} takes part with model {event['prototype']} from round {event['round']} on"
+    if event["event"] == "seat_claimed":
+        return f"node {event['node']} says that it is client {event['client']}, whose seat node {event['holder']} has"
     if event["event"] == "workers_joined":
         more = "1 more process trains" if event["workers"] == 1 else f"{event['workers']} more processes train"
         return f"{more} clients as soon as started: about {event['seconds_left']:.0f} s of work were left for one"
+    return None
+
+
+def missing(event: Event) -> str | None:
+    """Who is not in a round, in a sentence."""
+    if event["event"] in ("client_absent", "client_late"):
+        word = event["event"].removeprefix("client_")
+        return f"round {event['round']}: client {event['client']} is {word}: {event['reason']}"
     return None
 
 

@@ -22,6 +22,7 @@ from fedfuse.experiment.choices import chosen
 from fedfuse.experiment.config import ExperimentConfig, Raw, assign, merge, read_yaml, validate
 from fedfuse.experiment.earlier import continued, other_data, other_experiment, refusal
 from fedfuse.experiment.finding import find_experiment
+from fedfuse.experiment.lessons import doubts
 from fedfuse.experiment.result import RunResult
 from fedfuse.federation import Engine, Federation, Snapshot
 from fedfuse.federation.checkpoint import Saved, forget_after, load_checkpoint, new_states, save_checkpoint
@@ -234,7 +235,8 @@ class _Run:
         summary = summarise(server, about, target, config.recipe.has_server_model, metrics)
         if config.evaluation.pictures:
             draw_run(self.folder.pictures, server.history, built.partition, target)
-        self.log.emit("run_finished", seconds=summary["seconds"])
+        said = {"doubts": list(doubts(summary))}
+        self.log.emit("run_finished", seconds=summary["seconds"], **(said if said["doubts"] else {}))
         self.folder.write_summary(summary)  # last: its presence means that the run is complete
         return RunResult(self.folder, summary, tuple(server.history))
 

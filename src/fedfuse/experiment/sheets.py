@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from fedfuse.experiment.run import Experiment
 
 
+MISSING = ("clients_absent", "clients_late", "updates_refused", "clients_screened")
+"""What may become of a client that is asked, other than that it counts; a row and a summary have these numbers."""
+
+
 def summary_sheet(summary: Mapping[str, Any]) -> Sheet:
     """One finished run, a row per prototype."""
     what = "test accuracy" if summary["server_models"] else "mean test accuracy of the clients' own models"
@@ -54,13 +58,15 @@ def comparison_sheet(comparison: Comparison) -> Sheet:
         columns[_to_target("simulated s", comparison.target)] = [
             _rounds(row.simulated_seconds_to_target or (), row.simulated_seconds_to_target or ()) for row in rows
         ]
-    if any(any(row.updates_refused) for row in rows):
-        columns["updates\nrefused"] = [str(sum(row.updates_refused)) for row in rows]
+    for name in MISSING:
+        numbers = [sum(getattr(row, name)) for row in rows]
+        if any(numbers):
+            columns[name.replace("_", "\n")] = list(map(str, numbers))
     counts = {len(row.seeds) for row in rows}
     if len(counts) > 1:
         columns["seeds"] = [str(len(row.seeds)) for row in rows]
-    numbers = zip(*columns.values(), strict=True)
-    lines = [(names_of(row, keys), own) for row, own in zip(rows, numbers, strict=True)]
+    cells = zip(*columns.values(), strict=True)
+    lines = [(names_of(row, keys), own) for row, own in zip(rows, cells, strict=True)]
     return Sheet(_over_seeds(counts), keys, tuple(columns), lines)
 
 
@@ -89,12 +95,13 @@ def closing_facts(experiment: Experiment, result: RunResult) -> dict[str, object
     if experiment.config.answers_as_ensemble:
         facts["result"] = "the accuracy of the ensemble; the answer of this method is no single model's"
     if "simulated_seconds" in summary:
-        missed = {"late": summary["clients_late"], "gone before they were ready": summary["clients_left"]}
-        said = [f"{number} updates missed: {why}" for why, number in missed.items() if number]
-        facts["clock"] = "; ".join([f"{_seconds(summary['simulated_seconds'])} simulated s", *said])
-    if summary["updates_refused"]:
-        tasks = sum(len(record.clients) for record in result.history)
-        facts["refused"] = f"{summary['updates_refused']} of {tasks} updates; {result.folder.events.name} says why"
+        facts["clock"] = f"{_seconds(summary['simulated_seconds'])} simulated s"
+    asked = sum(len(record.clients) for record in result.history)
+    for name in MISSING:
+        if number := summary.get(name):
+            facts[name.partition("_")[2]] = f"{number} of {asked} updates; {result.folder.events.name} says why"
+    if summary.get("untaught"):
+        facts["untaught"] = f"{', '.join(summary['untaught'])}: final weights are those of the start"
     picture = result.folder.pictures / "accuracy.png"
     return {**facts, "folder": result.folder.path, **({"picture": picture} if picture.exists() else {})}
 

@@ -3,19 +3,49 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
+from fedfuse.core.errors import FedfuseError
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.federation.client_states import ClientStates
 from fedfuse.runtime.pool import IN_PROCESS, Pool
 
 
+class QuorumError(FedfuseError):
+    """Too few updates of a round were sound; the finished rounds are kept."""
+
+
+@dataclass(frozen=True)
+class Missed:
+    """Why a client's task has no update: it was not sent, not answered in time, or answered with nothing to inspect."""
+
+    word: Literal["absent", "late", "refused"]
+    reason: str
+
+
 class Engine(ABC):
     """Where clients run, and who does the server's heavy work."""
+
+    quorum: float = 0.0
+    """Of a round's clients, the share whose updates must be sound for the run to go on."""
+
+    def announced(self, clients: Collection[int]) -> Mapping[int, str]:
+        """The models that these clients say they run, as far as they are there: real parties choose for themselves."""
+        return {}
 
     @abstractmethod
     def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
         """Let the clients work, and yield each update with the client's new state, in any order."""
+
+    def missed(self) -> Mapping[int, Missed]:
+        """Whose tasks have no update, of those that were trained last, and why, as far as the engine knows."""
+        return {}
+
+    def news(self) -> Sequence[tuple[str, Mapping[str, Any]]]:
+        """Events for the log since it was asked last, each by its name and fields."""
+        return ()
 
     def examples_of(self, tasks: Sequence[Task]) -> Sequence[int] | None:
         """How many examples each task's update will stand for, if that is known and the tasks can be done once more.

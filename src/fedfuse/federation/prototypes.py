@@ -31,6 +31,13 @@ class Prototypes(Sequence[str]):
         self.clients_of: Mapping[str, int] = MappingProxyType(counts)
         """How many clients run each of them."""
 
+    def but(self, changed: Mapping[int, str]) -> Prototypes:
+        """The same, with some clients that run another one."""
+        if not changed:
+            return self
+        names = (changed.get(client, name) for client, name in enumerate(self[:]))
+        return Prototypes((name, len(list(own))) for name, own in groupby(names))
+
     def of(self, clients: NDArray[Any]) -> NDArray[np.str_]:
         """The prototypes of some clients."""
         return self._names[np.searchsorted(self._ends, clients, side="right")]

@@ -15,10 +15,12 @@ from fedfuse.core.messages import Task, Tensors, Update, within
 from fedfuse.core.plain_json import finite
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import NOTHING, Weights
+from fedfuse.federation.absurd import Growth, unsound
+from fedfuse.federation.attendance import Attendance
 from fedfuse.federation.client_scores import NONE, by_prototype, of_older_runs, updated
 from fedfuse.federation.client_states import ClientStates
 from fedfuse.federation.clock.clock import Clock, RoundClock
-from fedfuse.federation.engine import Engine
+from fedfuse.federation.engine import Engine, QuorumError
 from fedfuse.federation.events import EventLog
 from fedfuse.federation.inbox import Inbox
 from fedfuse.federation.measures import RoundEvaluation
@@ -131,6 +133,10 @@ class _Round:
             self.number, federation.recipe, federation.settings, federation.evaluation, federation.bank, federation.test
         )
         self.bytes_up = 0
+        self.attendance = Attendance(self.number, federation.log)
+        self.growth = Growth(before.server.weights)
+        self.joined: dict[int, str] = {}
+        """Who runs another model than was planned, from this round on."""
         log = federation.log.path
         self.shelf = Shelf(log.parent if log else None)
         self.stream: Stream | None = None
@@ -148,11 +154,11 @@ class _Round:
         fused = self.fuse(fusing, merged, screened.teachers)
         weights = {**self.before.server.weights, **fused.weights}
         self.remember_clients(updates, fusing.predictions)
-        self.remember(LOCAL, self.learnt(screened.counted, weights))
+        self.remember(LOCAL, self.learnt(screened.counted, weights), self.recipe.local.nan_is_no_value)
         scores = self.measures.clients(updates)
         names = self.federation.evaluation.metric_names
         everybody = updated(self.latest_scores(), scores, names)
-        self.remember(SERVER, {LATEST_SCORES: everybody} if len(everybody) else {})
+        self.keep(SERVER, {LATEST_SCORES: everybody} if len(everybody) else {})
         record = self.record(tasks, _Outcome(updates, screened, merged, fusing, fused, weights, scores, everybody))
         server = ServerState(self.number, weights, self.memory, self.before.server.history.plus(record))
         self.federation.log.emit("round_finished", **record.to_json())
@@ -167,7 +173,7 @@ class _Round:
             common=federation.key,
             weights=self.before.server.weights,
             memory=self.memory.get(part, {}),
-            clients_of=federation.prototypes.clients_of,
+            clients_of=self.prototypes.clients_of,
             visits=federation.visits.after(self.before.server.history),
             bank=federation.bank,
             validation=federation.validation,
@@ -176,6 +182,11 @@ class _Round:
             progress=federation.log.tick,
             pool=federation.engine.pool(self.number),
         )
+
+    @property
+    def prototypes(self) -> Prototypes:
+        """The prototype that each client runs by now."""
+        return self.federation.prototypes.but({**self.before.server.history.joined, **self.joined})
 
     @cached_property
     def protocol_view(self) -> ServerView:
@@ -196,7 +207,16 @@ class _Round:
         federation = self.federation
         return Inbox(self.recipe, federation.bank, len(federation.test), self.protocol_view, self.view(SCORES))
 
-    def remember(self, part: str, memory: Tensors) -> None:
+    def remember(self, part: str, memory: Tensors, nan_is_no_value: bool = False) -> None:
+        """For the next round, unless nobody could work with it: then what there was before stays."""
+        before = self.memory.get(part, {})
+        if name := unsound(memory, before, nan_is_no_value):
+            reason = f"'{name}' was not finite or far too large; kept: what it remembered before"
+            self.federation.log.emit("memory_diverged", round=self.number, part=part, reason=reason)
+        else:
+            self.keep(part, memory)
+
+    def keep(self, part: str, memory: Tensors) -> None:
         self.memory.pop(part, None)
         if memory:
             self.memory[part] = memory
@@ -204,9 +224,11 @@ class _Round:
     def remember_clients(self, updates: Sequence[Update], predictions: CombinedPredictions | None) -> None:
         """What the protocol and the scores keep of everybody who was heard, counted or not."""
         if updates:
-            own = [update.of(PROTOCOL) for update in updates]
-            self.remember(PROTOCOL, self.recipe.protocol.after_round(self.protocol_view, own, predictions))
-            self.remember(SCORES, self.recipe.asking.after_round(self.view(SCORES), updates))
+            own, recipe = [update.of(PROTOCOL) for update in updates], self.recipe
+            learnt = recipe.protocol.after_round(self.protocol_view, own, predictions)
+            self.remember(PROTOCOL, learnt, recipe.protocol.nan_is_no_value)
+            said = recipe.asking.after_round(self.view(SCORES), updates)
+            self.remember(SCORES, said, recipe.scores.nan_is_no_value)
 
     def learnt(self, counted: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:
         """What the local objective keeps of those who count."""
@@ -218,13 +240,30 @@ class _Round:
         """Who was drawn for a round, this one or an earlier one, and the prototypes they run."""
         federation, key = self.federation, self.federation.key.child("round", number, "sample")
         chosen = self.clock.draw(number, federation.clients, key) if self.clock else federation.chosen(key)
-        return {client: federation.prototypes[client] for client in chosen}
+        prototypes = self.prototypes
+        return {client: prototypes[client] for client in chosen}
 
     def tasks(self) -> list[Task]:
-        chosen = self.recipe.protocol.participants(self.protocol_view, self.drawn)
-        self.federation.log.emit("round_started", round=self.number, clients=list(chosen))
+        planned = self.recipe.protocol.participants(self.protocol_view, self.drawn)
+        self.federation.log.emit("round_started", round=self.number, clients=list(planned))
+        self.joined = self.joining(planned)
+        chosen = {**planned, **self.joined}
+        for client, prototype in self.joined.items():
+            self.federation.log.emit("client_joined", round=self.number, client=client, prototype=prototype)
         extras = self.broadcast(chosen)
         return [self.task(client, prototype, extras[client]) for client, prototype in chosen.items()]
+
+    def joining(self, planned: Mapping[int, str]) -> dict[int, str]:
+        """Parties that were never heard and say that they run another model than was planned for them."""
+        announced = self.federation.engine.announced(planned)
+        if not announced or self.recipe.pooled:
+            return {}
+        visits, known = self.federation.visits.after(self.before.server.history), self.federation.bank.prototypes
+        return {
+            client: announced[client]
+            for client, prototype in planned.items()
+            if announced.get(client, prototype) != prototype and announced[client] in known and not visits[client]
+        }
 
     def broadcast(self, chosen: Mapping[int, str]) -> dict[int, Tensors]:
         """What the parts send beside weights, by client, each under the name of its slot."""
@@ -258,12 +297,32 @@ class _Round:
         If updates are taken as they come, what is left of them are numbers.
         """
         updates: list[Update] = []
-        return updates, self.before.clients.after(self.number, self.kept(tasks, updates))
+        states = self.before.clients.after(self.number, self.kept(tasks, updates))
+        self.call_the_roll(tasks, updates)
+        return updates, states
+
+    def call_the_roll(self, tasks: Sequence[Task], updates: Sequence[Update]) -> None:
+        """Say who is missing; with too few left, the run stops."""
+        engine, log, asked = self.federation.engine, self.federation.log, len(tasks)
+        for event, fields in engine.news():
+            log.emit(event, round=self.number, **fields)
+        self.attendance.close({t.client for t in tasks}, {u.client for u in updates}, engine.missed())
+        why = self.attendance.in_words()
+        if len(updates) < engine.quorum * asked:
+            raise QuorumError(
+                f"round {self.number}: {len(updates)} of {asked} updates count ({why}), engine.quorum asks for "
+                f"{engine.quorum:.0%}; finished rounds are kept, start the app again to go on"
+            )
+        if not updates:
+            log.emit("nobody_counted", round=self.number, asked=asked, reason=why)
+        elif (refused := len(self.attendance.who("refused"))) > len(updates):
+            log.emit("mostly_refused", round=self.number, refused=refused, answers=refused + len(updates))
 
     def kept(self, tasks: Sequence[Task], updates: list[Update]) -> Iterator[State]:
         """The new states of clients whose updates are sound, while these are collected."""
         self.stream = self.expecting(sorted(tasks, key=_client))
         yield from self.taken(tasks, self.timely(tasks), updates)
+        yield from self.dismissed(updates)
         if self.is_short(updates):  # the others' shares are larger than those with which they were added
             yield from self.once_more(tasks, updates, streaming=True)
         if self.is_short(updates):  # somebody says something else when it is asked again
@@ -273,10 +332,18 @@ class _Round:
         """Each client in its turn: its update is collected or given away, and its new state goes on."""
 
         def take(update: Update, state: Tensors) -> State:
+            self.growth.take(update)
             updates.append(self.stream.take(update) if self.stream else self.shelf.hold(update))
             return update.client, state
 
         return starmap(take, in_turn(sorted(task.client for task in tasks), answers))
+
+    def dismissed(self, updates: list[Update]) -> Iterator[State]:
+        """Clients whose weights turn out to be nothing like the others' are refused after all; their states stay."""
+        for client, reason in self.growth.refused().items():
+            self.attendance.refuse(client, reason)
+            updates[:] = [update for update in updates if update.client != client]
+            yield client, self.before.clients.get(client, {})
 
     def is_short(self, updates: Sequence[Update]) -> bool:
         """Whether updates were added with shares that they do not have."""
@@ -293,7 +360,7 @@ class _Round:
     def expecting(self, tasks: Sequence[Task]) -> Stream | None:
         """Who takes updates as they come, if all parts can, and if nobody is likely to be refused or late."""
         history, policy = self.before.server.history, self.federation.settings.batch_norm
-        if self.clock or not can_stream(self.recipe, policy) or (history and history[-1].refused):
+        if self.clock or not can_stream(self.recipe, policy) or _is_troubled(history):
             return None
         examples = self.federation.engine.examples_of(tasks)
         return None if examples is None else Stream.of(self.recipe, list(zip(tasks, examples, strict=True)), self.view)
@@ -305,7 +372,7 @@ class _Round:
         arrived = dict(self.arrivals(tasks))
         missed = self.clock.wait(tasks, self.public)
         for client, reason in missed.items():
-            self.federation.log.emit("client_missed", round=self.number, client=client, reason=reason)
+            self.attendance.late(client, reason)
         return iter({**arrived, **dict.fromkeys(missed)}.items())
 
     def arrivals(self, tasks: Sequence[Task]) -> Iterator[Answer]:
@@ -323,12 +390,17 @@ class _Round:
         return filter(None, starmap(open_one, self.federation.engine.train(tasks, self.before.clients)))
 
     def repeated(self, tasks: Sequence[Task]) -> Iterator[Answer]:
-        """The same, of tasks that were done before: nobody but the parts has to know."""
+        """The same, of tasks that were done before: nobody but the parts has to know, unless one fails now."""
         by_client = {task.client: task for task in tasks}
 
         def open_one(update: Update, state: Tensors) -> Answer | None:
             task = by_client.pop(update.client, None)
-            return (update.client, _if_sound(self.inbox.opened(update, task), state)) if task else None
+            if task is None:
+                return None
+            opened = self.inbox.opened(update, task)
+            if isinstance(opened, str):
+                self.attendance.refuse(update.client, opened)
+            return update.client, _if_sound(opened, state)
 
         return filter(None, starmap(open_one, self.federation.engine.train(tasks, self.before.clients)))
 
@@ -339,7 +411,7 @@ class _Round:
         if self.clock:
             self.clock.arrived(update)
         if refused is not None:
-            log.emit("update_refused", round=self.number, client=update.client, reason=refused, bytes_up=size)
+            self.attendance.refuse(update.client, refused, size)
             return
         log.emit(
             "client_finished", round=self.number, client=update.client, prototype=update.prototype,
@@ -363,22 +435,35 @@ class _Round:
             if own:
                 part = f"{MERGE}/{prototype}"
                 merged = self.merged(prototype, own)
-                if not merged.weights.is_finite():
-                    self.diverged(prototype, "the merge", kept="last round's weights")
+                if fault := self.fault(prototype, merged):
+                    self.diverged(prototype, f"{fault} after the merge", kept="last round's weights")
                     continue
-                self.remember(part, merged.memory)
-                policy = self.federation.settings.batch_norm
-                results[prototype] = settle(policy, self.view(part), prototype, merged.weights, own)
+                self.remember(part, merged.memory, self.recipe.merge.nan_is_no_value)
+                results[prototype] = merged.weights
         return results
 
     def merged(self, prototype: str, updates: Sequence[Update]) -> Merged:
+        """What one prototype's updates come to, with BatchNorm statistics as the policy has them."""
+        view, policy = self.view(f"{MERGE}/{prototype}"), self.federation.settings.batch_norm
         if self.stream:
-            return self.stream.merges.pop(prototype).merged()  # nobody needs the sum any more
-        return self.recipe.merge.merge(self.view(f"{MERGE}/{prototype}"), prototype, updates)
+            merged = self.stream.merges.pop(prototype).merged()  # nobody needs the sum any more
+        else:
+            merged = self.recipe.merge.merge(view, prototype, updates)
+        if not merged.weights.is_finite():
+            return merged
+        return replace(merged, weights=settle(policy, view, prototype, merged.weights, updates))
 
-    def diverged(self, prototype: str, where: str, kept: str) -> None:
-        """Weights that are not finite go no further, and the log says what is kept in their place."""
-        reason = f"weights were not finite after {where}; kept: {kept}"
+    def fault(self, prototype: str, merged: Merged) -> str | None:
+        """What is wrong with merged weights, or with what the merge would remember; None if nothing is."""
+        if fault := self.growth.fault(prototype, merged.weights):
+            return fault
+        before = self.memory.get(f"{MERGE}/{prototype}", {})
+        name = unsound(merged.memory, before, self.recipe.merge.nan_is_no_value)
+        return f"what it remembers ('{name}') was not finite or far too large" if name else None
+
+    def diverged(self, prototype: str, fault: str, kept: str) -> None:
+        """Weights that nobody could train from go no further, and the log says what is kept in their place."""
+        reason = f"{fault}; kept: {kept}"
         self.federation.log.emit("model_diverged", round=self.number, prototype=prototype, reason=reason)
 
     def fusing(self, teachers: Sequence[Update]) -> ServerView:
@@ -394,50 +479,65 @@ class _Round:
         if not teachers:
             return Fused(merged, memory=self.memory.get("fuse", {}))
         fused = self.recipe.fuse.fuse(view, merged, teachers)
-        self.remember("fuse", fused.memory)
+        self.remember("fuse", fused.memory, self.recipe.fuse.nan_is_no_value)
         return replace(fused, weights={p: self.sound(p, fused, merged) for p in fused.weights})
 
     def sound(self, prototype: str, fused: Fused, merged: Mapping[str, Weights]) -> Weights:
-        """A student that is finite; else what there was before it was taught."""
+        """A student that others can work with; else what there was before it was taught."""
         weights, at = fused.weights[prototype], fused.report.get(prototype, {}).get("diverged_at")
         where = "the fusion" if at is None else f"step {at} of the distillation"
-        if not weights.is_finite():
-            self.diverged(prototype, where, kept="merged weights" if prototype in merged else "last round's weights")
+        if weights is merged.get(prototype) and at is None:
+            return weights
+        if fault := self.growth.fault(prototype, weights):
+            kept = "merged weights" if prototype in merged else "last round's weights"
+            self.diverged(prototype, f"{fault} after {where}", kept)
             return merged.get(prototype, self.before.server.weights[prototype])
         if at is not None:
-            self.diverged(prototype, where, kept="an earlier student")
+            self.diverged(prototype, f"weights were not finite after {where}", kept="an earlier student")
         return weights
 
     def record(self, tasks: Sequence[Task], outcome: _Outcome) -> RoundRecord:
         measures, updates, merged = self.measures, outcome.updates, outcome.merged
         losses = [update.metrics["loss"] for update in updates if "loss" in update.metrics]
-        own = by_prototype(outcome.client_scores, self.federation.prototypes)
+        own = by_prototype(outcome.client_scores, self.prototypes)
         if measures.is_due:
             self.federation.log.tick("evaluate", 0, 1)
         ensemble = measures.ensemble(outcome.view, merged, outcome.screened.teachers)
-        missed = set(self.clock.missed) if self.clock else set()
+        absent = self.attendance.who("absent")
+        sent = [task for task in tasks if task.client not in absent]
         return RoundRecord(
             round=self.number,
             clients=tuple(task.client for task in tasks),
-            refused=tuple(sorted({t.client for t in tasks} - {u.client for u in updates} - missed)),
+            refused=self.attendance.who("refused"),
             screened=tuple(sorted(outcome.screened.reasons)),
             bytes_up=self.bytes_up,
-            bytes_down=sum(task.nbytes for task in tasks) if self.federation.has_wire else 0,
+            bytes_down=sum(task.nbytes for task in sent) if self.federation.has_wire else 0,
             training_loss=finite(fmean(losses)) if losses else None,
             ensemble_accuracy=ensemble.accuracy if ensemble else None,
             ensemble_metrics=ensemble.metrics if ensemble else {},
             client_accuracy={client: score.accuracy for client, score in outcome.scores.items()},
             prototypes={
-                p: measures.prototype(p, merged.get(p), weights, own.get(p, NONE), outcome.fused.report.get(p, {}))
+                p: replace(
+                    measures.prototype(p, merged.get(p), weights, own.get(p, NONE), outcome.fused.report.get(p, {})),
+                    untaught=self.recipe.has_server_model and weights is self.before.server.weights[p],
+                )
                 for p, weights in outcome.weights.items()
             },
             seconds=round(time.perf_counter() - self.started, 3),
             clock=self.clock.record(outcome.screened, outcome.fused.report, self.public) if self.clock else None,
+            absent=absent,
+            late=self.attendance.who("late"),
+            joined=self.joined,
         )
 
 
 def _client(task: Task) -> int:
     return task.client
+
+
+def _is_troubled(history: Sequence[RoundRecord]) -> bool:
+    """Whether somebody was missing in the last round, and is likely to be missing again."""
+    return bool(history) and bool(history[-1].refused or history[-1].late)
 
 
 def _if_sound(opened: Update | str, state: Tensors) -> tuple[Update, Tensors] | None:

@@ -12,6 +12,9 @@ from fedfuse.federation.client_states import ClientStates, HeldStates
 from fedfuse.federation.clock.record import ClockRecord
 from fedfuse.runtime.evaluate import Values
 
+SELDOM = {"metrics", "metrics_before_fusion", "ensemble_metrics", "clock", "joined", "untaught"}
+"""What is in a record only if there is something to say; so are ``absent`` and ``late``, which a clock has always."""
+
 
 @dataclass(frozen=True)
 class PrototypeRecord:
@@ -24,6 +27,8 @@ class PrototypeRecord:
     metrics: Values = field(default_factory=dict)
     """What the experiment measures besides accuracy and loss."""
     metrics_before_fusion: Values = field(default_factory=dict)
+    untaught: bool = False
+    """Whether the server's model of it came out of the round as it went in."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +50,21 @@ class RoundRecord:
     ensemble_metrics: Values = field(default_factory=dict)
     clock: ClockRecord | None = None
     """Simulated time, where the experiment has a clock."""
+    absent: tuple[int, ...] = ()
+    """Who was not there, and was sent nothing."""
+    late: tuple[int, ...] = ()
+    """Who did not answer in time."""
+    joined: Mapping[int, str] = field(default_factory=dict)
+    """Who was never heard before and runs another model than was planned."""
 
     @property
     def heard(self) -> set[int]:
         """Whose updates were sound and in time."""
-        missed = (*self.clock.late, *self.clock.left) if self.clock else ()
-        return set(self.clients).difference(self.refused, missed)
+        return set(self.clients).difference(self.refused, self.absent, self.late)
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self, dict_factory=_without_empty)
+        whole = asdict(self, dict_factory=_without_empty)
+        return {name: value for name, value in whole.items() if value or name not in ("absent", "late")}
 
     @staticmethod
     def from_event(event: Mapping[str, Any]) -> RoundRecord:
@@ -68,6 +79,9 @@ class RoundRecord:
                 "clients": tuple(value["clients"]),
                 "refused": tuple(value["refused"]),
                 "screened": tuple(value["screened"]),
+                "absent": tuple(value.get("absent", ())),
+                "late": tuple(value.get("late", _late_by_the_clock(value))),
+                "joined": {int(client): name for client, name in value.get("joined", {}).items()},
                 "client_accuracy": {int(client): accuracy for client, accuracy in value["client_accuracy"].items()},
                 "clock": ClockRecord.from_json(value["clock"]) if "clock" in value else None,
                 "prototypes": {name: PrototypeRecord(**record) for name, record in value["prototypes"].items()},
@@ -76,8 +90,13 @@ class RoundRecord:
 
 
 def _without_empty(fields: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An experiment that names no metrics, or has no clock, has none in its record."""
-    return {name: value for name, value in fields if value or ("metrics" not in name and name != "clock")}
+    return {name: value for name, value in fields if value or name not in SELDOM}
+
+
+def _late_by_the_clock(record: Mapping[str, Any]) -> tuple[int, ...]:
+    """Records of older versions have these in the clock's part only."""
+    clock = record.get("clock") or {"late": (), "left": ()}
+    return tuple(sorted((*clock["late"], *clock["left"])))
 
 
 class History(Sequence[RoundRecord]):
@@ -87,20 +106,27 @@ class History(Sequence[RoundRecord]):
         self._shared: list[RoundRecord] = []
         self._length = 0
         self._best: dict[str, float] = {}
+        self._joined: dict[int, str] = {}
         for record in records:
             self._add(record)
+
+    @property
+    def joined(self) -> Mapping[int, str]:
+        """Of all clients that run another model than was planned, the one they run."""
+        return self._joined
 
     def plus(self, record: RoundRecord) -> History:
         """This history, which stays as it is, and one more round."""
         longer = History()
         longer._shared = self._shared if len(self._shared) == self._length else self._shared[: self._length]
-        longer._length, longer._best = self._length, dict(self._best)
+        longer._length, longer._best, longer._joined = self._length, dict(self._best), dict(self._joined)
         longer._add(record)
         return longer
 
     def _add(self, record: RoundRecord) -> None:
         self._shared.append(record)
         self._length += 1
+        self._joined |= record.joined
         for name, own in record.prototypes.items():
             self._best[name] = max(self._best.get(name, 0.0), own.accuracy or 0.0)
 

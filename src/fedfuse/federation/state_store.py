@@ -120,7 +120,7 @@ class StateStore:
         with ExitStack() as opened:
             file: BinaryIO | None = None
             for client, state in changed:
-                if state or client in self.places:
+                if state or client in self.places or client in written:
                     file = file or opened.enter_context(_new(self._path(number)))
                     written[client] = _appended(file, client, state, number)
                 del state  # nothing is held here while the next client works

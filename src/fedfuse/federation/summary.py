@@ -25,6 +25,7 @@ def summarise(
     Without models on the server, a prototype's accuracy is the mean of the clients' own models.
     """
     clients = {client: accuracy for record in state.history for client, accuracy in record.client_accuracy.items()}
+    joined = state.history.joined
     return {
         "format": FORMAT,
         **about,
@@ -39,10 +40,29 @@ def summarise(
         "client_accuracy": {str(client): clients[client] for client in sorted(clients)},
         "bytes_up": sum(record.bytes_up for record in state.history),
         "bytes_down": sum(record.bytes_down for record in state.history),
-        "updates_refused": sum(len(record.refused) for record in state.history),
+        **_attendance(state.history),
+        "untaught": untaught(state) if server_models else [],
+        **({"joined": {str(client): name for client, name in joined.items()}} if joined else {}),
         "seconds": round(sum(record.seconds for record in state.history), 3),
         **_simulated(state.history),
     }
+
+
+def _attendance(history: Sequence[RoundRecord]) -> dict[str, int]:
+    """Over all rounds: updates that counted, and what became of the others, each by the one word that fits."""
+    return {
+        "updates_counted": sum(len(record.heard.difference(record.screened)) for record in history),
+        "updates_refused": sum(len(record.refused) for record in history),
+        "clients_absent": sum(len(record.absent) for record in history),
+        "clients_late": sum(len(record.late) for record in history),
+        "clients_screened": sum(len(record.screened) for record in history),
+        "rounds_in_vain": sum(not record.heard for record in history),
+    }
+
+
+def untaught(state: ServerState) -> list[str]:
+    """The prototypes whose weights are still those of the start."""
+    return [name for name in state.weights if all(record.prototypes[name].untaught for record in state.history)]
 
 
 def _simulated(history: Sequence[RoundRecord]) -> dict[str, Any]:
@@ -52,7 +72,6 @@ def _simulated(history: Sequence[RoundRecord]) -> dict[str, Any]:
         return {}
     return {
         "simulated_seconds": clocks[-1].total,
-        "clients_late": sum(len(clock.late) for clock in clocks),
         "clients_left": sum(len(clock.left) for clock in clocks),
     }
 

@@ -7,27 +7,27 @@ resumed makes every client go on from the state that belongs to the checkpoint, 
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
 
 import torch
-from flwr.app import Message, MessageType, RecordDict
+from flwr.app import Error, Message, MessageType, RecordDict
+from flwr.common.constant import ErrorCode
 
 from fedfuse.core.errors import FedfuseError
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.federation import Engine
 from fedfuse.federation.client_states import ClientStates
+from fedfuse.federation.engine import Missed
 from fedfuse.flower.records import Order, order_to_records, report_from_records
 from fedfuse.flower.roster import Roster
 
-logger = logging.getLogger("flwr")
 CLAIM = "flower/round"
 """Where the server's claim on a client's state is."""
-
-
-class QuorumError(FedfuseError):
-    """Too few clients answered; the finished rounds are kept."""
+TOO_LATE = (ErrorCode.MESSAGE_UNAVAILABLE, ErrorCode.REPLY_MESSAGE_UNAVAILABLE, ErrorCode.NODE_UNAVAILABLE)
+"""With these Flower itself answers in the place of a node that has not, when the time is over or the node is gone."""
 
 
 class FlowerEngine(Engine):
@@ -35,27 +35,41 @@ class FlowerEngine(Engine):
 
     def __init__(self, roster: Roster, experiment: str) -> None:
         self.roster, self.experiment = roster, experiment
+        self.quorum = roster.settings.quorum
+        self._missed: dict[int, Missed] = {}
+
+    def announced(self, clients: Collection[int]) -> Mapping[int, str]:
+        """What the nodes of these clients say, once all are there or the time to wait is over."""
+        nodes = self.roster.wait_for(clients)
+        said = {client: self.roster.members[node].prototype for client, node in nodes.items()}
+        return {client: prototype for client, prototype in said.items() if prototype is not None}
 
     def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
-        settings = self.roster.settings
+        self._missed = {}
         seats = self._seats(tasks)
         orders = {node: Order(task, self.experiment, _claimed(states, task)) for node, task in seats.items()}
         contents = {node: order_to_records(order) for node, order in orders.items()}
-        answered = 0
         for node, reply in self._replies(contents):
-            answer = _answer(reply, seats.pop(node))
-            if answer is not None:
-                answered += 1
-                yield answer
+            task = seats.pop(node)
+            answer = _answer(reply, task)
+            if isinstance(answer, Missed):
+                self._miss(task.client, answer, node)
             else:
-                self.roster.forget(node)
-        for node in seats:
-            self.roster.forget(node)
-        if answered < settings.quorum * len(tasks):
-            raise QuorumError(
-                f"round {tasks[0].round}: {answered} of {len(tasks)} clients answered, engine.quorum asks for "
-                f"{settings.quorum:.0%}; finished rounds are kept, start the app again to go on"
-            )
+                yield answer
+        for node, task in seats.items():
+            self._miss(task.client, Missed("late", f"no answer within {self.roster.settings.timeout:g} s"), node)
+
+    def missed(self) -> Mapping[int, Missed]:
+        return self._missed
+
+    def news(self) -> list[tuple[str, Mapping[str, Any]]]:
+        """Nodes that claim the seat of another one."""
+        return [("seat_claimed", asdict(claim)) for claim in self.roster.claims()]
+
+    def _miss(self, client: int, why: Missed, node: int) -> None:
+        """Nothing to inspect came from a node, which is asked anew who it is before it gets another task."""
+        self._missed.setdefault(client, why)
+        self.roster.forget(node)
 
     def _replies(self, contents: Mapping[int, RecordDict]) -> Iterator[tuple[int, Message]]:
         """Send each node its content and hand out the replies as they come, one per node, until the time is over.
@@ -69,6 +83,8 @@ class FlowerEngine(Engine):
         ]
         numbers = grid.push_messages(messages) if messages else []
         waiting = {number: node for number, node in zip(numbers, contents, strict=False) if number}
+        for unsent in contents.keys() - set(waiting.values()):
+            self._missed[self.roster.members[unsent].client] = Missed("absent", "its node went away")
         end = time.monotonic() + settings.timeout
         while waiting:
             for reply in grid.pull_messages(sorted(waiting)):
@@ -85,32 +101,36 @@ class FlowerEngine(Engine):
 
     def _seats(self, tasks: Sequence[Task]) -> dict[int, Task]:
         """The tasks by node, of those clients whose node is there and runs the model that the task is about."""
-        nodes = self.roster.wait_for({task.client for task in tasks})
-        seats = {}
+        nodes, seats = self.roster.seats, {}
         for task in tasks:
             if task.client not in nodes:
-                logger.warning("round %s: client %s is not connected", task.round, task.client)
-                continue
-            announced = self.roster.members[nodes[task.client]].prototype
-            if announced not in (None, task.prototype):
-                logger.warning("client %s runs '%s', but began with '%s'", task.client, announced, task.prototype)
-                continue
-            seats[nodes[task.client]] = task
+                self._missed[task.client] = Missed("absent", "its node is not connected")
+            elif self.roster.members[nodes[task.client]].prototype not in (None, task.prototype):
+                reason = f"its node runs another model than '{task.prototype}', which the run has for this client"
+                self._missed[task.client] = Missed("absent", reason)
+            else:
+                seats[nodes[task.client]] = task
         return seats
 
 
-def _answer(reply: Message, task: Task) -> tuple[Update, Tensors] | None:
-    """An update for the server to inspect, or None if there is nothing to inspect."""
+def _answer(reply: Message, task: Task) -> tuple[Update, Tensors] | Missed:
+    """An update for the server to inspect, or why there is nothing to inspect."""
+    if reply.has_error():
+        return _failed(reply.error)
     try:
-        if reply.has_error():
-            raise FedfuseError(reply.error.reason)
         report = report_from_records(reply.content, task)
-        if report.update.client != task.client:
-            raise FedfuseError(f"it answers for client {report.update.client}")
     except FedfuseError as error:
-        logger.warning("round %s: client %s has no answer: %s", task.round, task.client, error)
-        return None
+        return Missed("refused", str(error))
+    if report.update.client != task.client:
+        return Missed("refused", f"answers for client {report.update.client}")
     return report.update, {CLAIM: torch.tensor(task.round)} if report.keeps_state else {}
+
+
+def _failed(error: Error) -> Missed:
+    """In our words: what a node says of its failure is its own text, and nobody else's."""
+    if error.code in TOO_LATE:
+        return Missed("late", "its answer did not come before the time was over")
+    return Missed("refused", f"its node failed (code {error.code}), and its own log says why")
 
 
 def _claimed(states: ClientStates, task: Task) -> int:

@@ -21,6 +21,17 @@ logger = logging.getLogger("flwr")
 ASKING, REST = 60.0, 10.0
 """Seconds until a question counts as lost, and until a node is asked again that had no answer: it may have been started
 anew, with another node config."""
+CLAIMS = 100
+"""Claims to others' seats that are told of; one who makes thousands of them shall not fill the log."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A node says that it is a client whose seat another node, the ``holder``, has."""
+
+    client: int
+    node: int
+    holder: int
 
 
 @dataclass(frozen=True)
@@ -40,6 +51,8 @@ class Roster:
         self.members: dict[int, Member] = {}
         self._asked: dict[str, tuple[int, float]] = {}
         self._resting: dict[int, float] = {}
+        self._claims: list[Claim] = []
+        self._claimants: set[int] = set()
 
     @property
     def seats(self) -> dict[int, int]:
@@ -63,6 +76,11 @@ class Roster:
         """Ask this node anew before it gets another task."""
         self.members.pop(node, None)
 
+    def claims(self) -> list[Claim]:
+        """Claims to others' seats since this was asked last, of each node the first."""
+        told, self._claims = self._claims, []
+        return told
+
     def _look(self) -> None:
         present, now = set(self.grid.get_node_ids()), time.monotonic()
         self.members = {node: member for node, member in self.members.items() if node in present}
@@ -81,15 +99,22 @@ class Roster:
         self._asked |= {q: (node, until) for q, node in zip(questions, nodes, strict=True) if q}
 
     def _listen(self, now: float) -> None:
+        holders = self.seats
         for reply in self.grid.pull_messages(list(self._asked)) if self._asked else ():
             node, _ = self._asked.pop(reply.metadata.reply_to_message_id)
             member = None if reply.has_error() else _member(reply.content)
             if member is not None:
+                self._note_claim(node, member.client, holders.setdefault(member.client, node))
                 self.members[node] = member
             else:
                 self._resting[node] = now + REST
                 reason = reply.error.reason if reply.has_error() else "its answer names no client"
                 logger.info("node %s does not say which client it is: %s", node, reason)
+
+    def _note_claim(self, node: int, client: int, holder: int) -> None:
+        if holder != node and node not in self._claimants and len(self._claimants) < CLAIMS:
+            self._claimants.add(node)
+            self._claims.append(Claim(client, node, holder))
 
     def _seat_guests(self) -> None:
         free = sorted(set(range(self.clients)) - self.seats.keys())

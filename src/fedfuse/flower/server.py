@@ -10,10 +10,8 @@ crash, start the app again. The run config has two keys:
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
@@ -21,8 +19,10 @@ from flwr.serverapp import Grid, ServerApp
 from fedfuse.core.errors import ConfigError
 from fedfuse.engines import FlowerEngineSettings
 from fedfuse.experiment.config import ExperimentConfig, read_yaml, validate
+from fedfuse.experiment.progress import mishap, missing, notice
 from fedfuse.experiment.result import RunResult
 from fedfuse.experiment.run import Experiment
+from fedfuse.federation.events import Event
 from fedfuse.federation.folder import RunFolder
 from fedfuse.federation.prototypes import prototypes_of
 from fedfuse.flower.engine import FlowerEngine
@@ -71,32 +71,39 @@ def _number_of_clients(config: ExperimentConfig) -> int:
 
 
 def _with_announced(config: ExperimentConfig, roster: Roster, folder: RunFolder) -> ExperimentConfig:
-    """The experiment with the models that the nodes run; for absent ones, what a former process of the run knew."""
+    """The experiment with the models that the nodes run when it begins; who comes later may still choose, too."""
     if config.recipe.pooled:
         return config
-    announced = {client: roster.members[node].prototype for client, node in roster.seats.items()}
     names = tuple(config.models)
-    expected = prototypes_of(names, config.federation, roster.clients)
-    before = _assigned_before(folder) or expected
-    models = [announced[c] if announced.get(c) in names else name for c, name in enumerate(before)]
-    if models == list(expected):
+    expected = list(prototypes_of(names, config.federation, roster.clients))
+    models = _assigned_before(folder) or expected
+    if not folder.holds_a_run():
+        announced = {client: roster.members[node].prototype for client, node in roster.seats.items()}
+        models = [announced.get(client) or name for client, name in enumerate(expected)]
+        models = [model if model in names else name for model, name in zip(models, expected, strict=True)]
+    if models == expected:
         return config
     federation = {**config.federation.model_dump(mode="json"), "shares": {}, "assigned": models}
     return validate({**config.model_dump(mode="json"), "federation": federation})
 
 
-def _assigned_before(folder: RunFolder) -> tuple[str, ...]:
-    return validate(read_yaml(folder.config)).federation.assigned if folder.holds_a_run() else ()
+def _assigned_before(folder: RunFolder) -> list[str]:
+    """What a former process of the run began with."""
+    return list(validate(read_yaml(folder.config)).federation.assigned) if folder.holds_a_run() else []
 
 
-def _tell(event: Mapping[str, Any]) -> None:
+def _tell(event: Event) -> None:
     """One line per round in Flower's log; the whole story is in the run folder."""
     if event["event"] == "round_finished":
         accuracy = {name: record["accuracy"] for name, record in event["prototypes"].items()}
-        logger.info("fedfuse: round %s, refused %s, accuracy %s", event["round"], event["refused"], accuracy)
-    elif event["event"] == "update_refused":
-        logger.warning("fedfuse: client %s refused: %s", event["client"], event["reason"])
-    elif event["event"] == "model_diverged":
-        logger.warning("fedfuse: model %s diverged: %s", event["prototype"], event["reason"])
-    elif event["event"] == "metric_failed":
-        logger.warning("fedfuse: metric %s has no value: %s", event["metric"], event["reason"])
+        logger.info("fedfuse: round %s, %saccuracy %s", event["round"], _not_counted(event), accuracy)
+    elif sentence := mishap(event) or missing(event):
+        logger.warning("fedfuse: %s", sentence)
+    elif event["event"] in ("client_joined", "seat_claimed"):
+        logger.info("fedfuse: %s", notice(event))
+
+
+def _not_counted(event: Event) -> str:
+    """Who does not count in a round, each under the one word that fits."""
+    words = ("absent", "late", "refused", "screened")
+    return "".join(f"{word} {event[word]}, " for word in words if event.get(word))

@@ -43,5 +43,8 @@ class MethodPart(Part):
     needs_labels: ClassVar[bool] = False
     """Whether it reads the true labels of those inputs, which only a bound or a labelled public set allows."""
 
+    nan_is_no_value: ClassVar[bool] = False
+    """Whether NaN in what it remembers stands for what it does not know; else such a memory is not taken over."""
+
     def check(self, context: CheckContext) -> None:
         """Raise a ConfigError with the reason if this part cannot work in this setting."""

@@ -81,7 +81,8 @@ class TestDeadline:
         assert record.clients == (0, 1, 2, 3)
         assert record.heard == {0, 1, 2}, "for parts that ask who was here before"
         assert record.bytes_up == 4 * MODEL, "it has sent it all the same"
-        (event,) = heard.of("client_missed")
+        assert record.late == (3,)
+        (event,) = heard.of("client_late")
         assert event["client"] == 3
         assert event["reason"].startswith("late: needed ")
         assert weights_of(after) != weights_of(clocked(self.slow))
@@ -110,7 +111,7 @@ class TestDeadline:
         assert record.clock.late == (0, 1, 2, 3)
         assert record.clock.seconds == 0.001
         assert weights_of(after) == weights_of(before)
-        assert len(heard.of("client_missed")) == 4
+        assert len(heard.of("client_late")) == 4
 
     def test_what_a_late_client_remembers_is_what_it_did_before(self):
         recipe = make_recipe(local=ControlVariates())
@@ -132,7 +133,8 @@ class TestPresence:
         assert record.clock.left == (3,)
         assert record.clock.late == ()
         assert record.clock.clients == max(seconds_of(client, DEVICES[client]) for client in range(3))
-        assert heard.of("client_missed")[0]["reason"].startswith("left after ")
+        assert record.late == (3,), "one word, and the reason says which of the two it was"
+        assert heard.of("client_late")[0]["reason"].startswith("left after ")
 
     def test_the_server_notices_when_the_last_one_leaves(self):
         devices = [replace(device, present=((0.0, 2.0 + client),), period=1e6) for client, device in enumerate(DEVICES)]

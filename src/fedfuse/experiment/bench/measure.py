@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -12,6 +11,7 @@ from typing import Any
 
 from fedfuse.core.errors import ConfigError, unknown
 from fedfuse.core.origin import origin
+from fedfuse.core.plain_json import dumps
 from fedfuse.experiment.bench.cores import available_cores
 from fedfuse.experiment.bench.ratios import Table, tables
 from fedfuse.experiment.bench.turns import Kept, Plan, Progress, Turn, Unheard, take_turns
@@ -28,9 +28,7 @@ class Benchmark:
     turns: tuple[Turn, ...]
 
     def to_json(self) -> str:
-        return json.dumps(
-            {**self.facts, "tables": list(map(asdict, self.tables)), "turns": list(map(asdict, self.turns))}
-        )
+        return dumps({**self.facts, "tables": list(map(asdict, self.tables)), "turns": list(map(asdict, self.turns))})
 
 
 def bench(

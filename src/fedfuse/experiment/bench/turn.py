@@ -5,12 +5,12 @@ python -m fedfuse.experiment.bench.turn W1 fedfuse full FOLDER compute.channels_
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
+from fedfuse.core.plain_json import dumps
 from fedfuse.experiment.bench.workloads import WORKLOADS
 from fedfuse.experiment.bench.workloads.base import Outcome, Setup, SizeName
 
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str]) -> None:
 
 def say(outcome: Outcome) -> None:
     """The last line of a turn's output, after whatever else was printed."""
-    sys.stdout.write("\n" + json.dumps({"numbers": outcome.numbers, "chosen": outcome.chosen}) + "\n")
+    sys.stdout.write("\n" + dumps({"numbers": outcome.numbers, "chosen": outcome.chosen}) + "\n")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fedfuse.core.files import write_text
+from fedfuse.core.plain_json import dumps
 from fedfuse.experiment.bench.cores import stay_on_one_core
 from fedfuse.experiment.bench.workloads.base import Contender, Outcome, SizeName, Workload
 
@@ -72,7 +73,7 @@ class Kept:
 
     def add(self, turn: Turn) -> None:
         self.turns[turn.key] = turn
-        write_text(self.path, "".join(json.dumps(vars(one)) + "\n" for one in self.turns.values()))
+        write_text(self.path, "".join(dumps(vars(one)) + "\n" for one in self.turns.values()))
 
 
 class Progress(Protocol):

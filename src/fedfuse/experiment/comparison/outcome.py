@@ -15,7 +15,7 @@ from fedfuse.core.plain_json import dumps
 from fedfuse.experiment.comparison.plan import Cell
 from fedfuse.experiment.frames import frame_of
 from fedfuse.experiment.result import RunResult
-from fedfuse.experiment.sheets import comparison_facts, comparison_sheet
+from fedfuse.experiment.sheets import MISSING, comparison_facts, comparison_sheet
 from fedfuse.federation.summary import SIMULATED, rounds_to, simulated_to
 from fedfuse.report.comparison import draw_comparison
 
@@ -73,7 +73,10 @@ class Row:
     bytes_up: Spread
     bytes_down: Spread
     seconds: Spread
+    clients_absent: tuple[int, ...]
+    clients_late: tuple[int, ...]
     updates_refused: tuple[int, ...]
+    clients_screened: tuple[int, ...]
     metrics: Mapping[str, MetricSpread]
     simulated_seconds_to_target: tuple[float | None, ...] | None = None
     """One entry per seed, as ``rounds_to_target``; None without a clock."""
@@ -187,7 +190,7 @@ def _row(line: _Line) -> Row:
         bytes_up=Spread.of([summary["bytes_up"] for summary in summaries]),
         bytes_down=Spread.of([summary["bytes_down"] for summary in summaries]),
         seconds=Spread.of([summary["seconds"] for summary in summaries]),
-        updates_refused=tuple(summary["updates_refused"] for summary in summaries),
+        **{name: tuple(summary.get(name, 0) for summary in summaries) for name in MISSING},
         metrics=_metrics([one["metrics"] for one in numbers]),
         simulated_seconds_to_target=_simulated(line.runs, [one["rounds_to_target"] for one in numbers]),
     )

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from fedfuse.core.errors import FedfuseError
+from fedfuse.core.errors import FedfuseError, NothingLearntError
 from fedfuse.core.imports import check_findable_elsewhere
 from fedfuse.data.given import handed_over
 from fedfuse.experiment.comparison.plan import Cell
@@ -37,7 +37,7 @@ def in_processes(cells: Sequence[Cell], jobs: int, started: Rounds, advanced: Ro
                 advanced(cell, _finished_rounds(cell))
                 if process.poll() is not None:
                     del running[cell]
-                    if process.returncode != 0:
+                    if process.returncode not in (0, NothingLearntError.exit_code):
                         yield from _finishing(running.items())
                         raise _failure(cell, process)
                     yield cell

@@ -32,6 +32,7 @@ class LabelLogits(Objective):
 
     kind: Literal["label_logits"] = "label_logits"
     stacks: ClassVar[bool] = True
+    nan_is_no_value: ClassVar[bool] = True
     coefficient: float = Field(0.1, ge=0, description="lambda: weight of the distillation term; FedGen's code used 1")
     temperature: float = Field(1.0, gt=0, description="T: divides the logits of both sides")
     send: Literal["leave_one_out", "participants"] = Field(
