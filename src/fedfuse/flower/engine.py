@@ -18,7 +18,9 @@ from fedfuse.core.errors import FedfuseError
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.federation import Engine
 from fedfuse.federation.client_states import ClientStates
+from fedfuse.flower.failures import why_not
 from fedfuse.flower.records import Order, order_to_records, report_from_records
+from fedfuse.flower.replies import replies
 from fedfuse.flower.roster import Roster
 
 logger = logging.getLogger("flwr")
@@ -57,7 +59,7 @@ class FlowerEngine(Engine):
                 f"{settings.quorum:.0%}; finished rounds are kept, start the app again to go on"
             )
 
-    def _replies(self, contents: Mapping[int, RecordDict]) -> Iterator[tuple[int, Message]]:
+    def _replies(self, contents: Mapping[int, RecordDict]) -> Iterator[tuple[int, Message | None]]:
         """Send each node its content and hand out the replies as they come, one per node, until the time is over.
 
         Flower's own ``send_and_receive`` looks every 3 seconds and hands out the replies at the end.
@@ -71,10 +73,8 @@ class FlowerEngine(Engine):
         waiting = {number: node for number, node in zip(numbers, contents, strict=False) if number}
         end = time.monotonic() + settings.timeout
         while waiting:
-            for reply in grid.pull_messages(sorted(waiting)):
-                node = waiting.pop(reply.metadata.reply_to_message_id, None)
-                if node is not None:
-                    yield node, reply
+            for number, reply in replies(grid, sorted(waiting)):
+                yield waiting.pop(number), reply
             if time.monotonic() >= end:
                 return
             if waiting:
@@ -99,14 +99,14 @@ class FlowerEngine(Engine):
         return seats
 
 
-def _answer(reply: Message, task: Task) -> tuple[Update, Tensors] | None:
+def _answer(reply: Message | None, task: Task) -> tuple[Update, Tensors] | None:
     """An update for the server to inspect, or None if there is nothing to inspect."""
     try:
-        if reply.has_error():
-            raise FedfuseError(reply.error.reason)
+        if reply is None or reply.has_error():
+            raise FedfuseError(why_not(reply and reply.error))
         report = report_from_records(reply.content, task)
         if report.update.client != task.client:
-            raise FedfuseError(f"it answers for client {report.update.client}")
+            raise FedfuseError("it answers for another client")
     except FedfuseError as error:
         logger.warning("round %s: client %s has no answer: %s", task.round, task.client, error)
         return None

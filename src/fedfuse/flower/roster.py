@@ -14,8 +14,12 @@ from dataclasses import dataclass
 from flwr.app import ConfigRecord, Message, MessageType, RecordDict
 from flwr.serverapp import Grid
 
+from fedfuse.core.errors import DataError
 from fedfuse.engines import FlowerEngineSettings
+from fedfuse.flower.failures import why_not
+from fedfuse.flower.reading import number_of, record_of, word_of
 from fedfuse.flower.records import CLIENT, CONFIG, EXAMPLES, PROTOTYPE
+from fedfuse.flower.replies import replies
 
 logger = logging.getLogger("flwr")
 ASKING, REST = 60.0, 10.0
@@ -81,15 +85,13 @@ class Roster:
         self._asked |= {q: (node, until) for q, node in zip(questions, nodes, strict=True) if q}
 
     def _listen(self, now: float) -> None:
-        for reply in self.grid.pull_messages(list(self._asked)) if self._asked else ():
-            node, _ = self._asked.pop(reply.metadata.reply_to_message_id)
-            member = None if reply.has_error() else _member(reply.content)
-            if member is not None:
-                self.members[node] = member
-            else:
+        for question, reply in replies(self.grid, list(self._asked)):
+            node, _ = self._asked.pop(question)
+            try:
+                self.members[node] = _member(reply)
+            except DataError as error:
                 self._resting[node] = now + REST
-                reason = reply.error.reason if reply.has_error() else "its answer names no client"
-                logger.info("node %s does not say which client it is: %s", node, reason)
+                logger.info("node %s does not say which client it is: %s", node, error)
 
     def _seat_guests(self) -> None:
         free = sorted(set(range(self.clients)) - self.seats.keys())
@@ -98,9 +100,9 @@ class Roster:
             del self._resting[node]
 
 
-def _member(content: RecordDict) -> Member | None:
-    about = content.get(CONFIG)
-    if about is None or not isinstance(about.get(CLIENT), int):
-        return None
-    prototype = about.get(PROTOTYPE)
-    return Member(about[CLIENT], str(prototype) if prototype else None, int(about.get(EXAMPLES, 0)))
+def _member(reply: Message | None) -> Member:
+    if reply is None or reply.has_error():
+        raise DataError(why_not(reply and reply.error))
+    about = record_of(reply.content, CONFIG, ConfigRecord)
+    prototype = word_of(about, PROTOTYPE) if about.get(PROTOTYPE) else None
+    return Member(number_of(about, CLIENT), prototype, number_of(about, EXAMPLES, default=0))
