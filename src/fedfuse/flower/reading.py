@@ -17,7 +17,7 @@ from fedfuse.flower.npy import read_npy
 
 Record = TypeVar("Record")
 
-LONGEST_NAME, MOST_NAMES = 500, 20_000
+LONGEST_WORD, LONGEST_NAME, MOST_NAMES = 100, 500, 20_000
 LARGEST_NUMBER = 2**53
 """Beyond it, not every whole number is a float."""
 
@@ -45,7 +45,7 @@ def number_of(record: Mapping[str, Any], name: str, default: int | None = None) 
 def word_of(record: Mapping[str, Any], name: str) -> str:
     """A name that can be printed."""
     found = _found(record, name)
-    if not isinstance(found, str) or len(found) > LONGEST_NAME or not found.isprintable():
+    if not isinstance(found, str) or len(found) > LONGEST_WORD or not found.isprintable():
         raise DataError(f"'{name}' is no name")
     return found
 

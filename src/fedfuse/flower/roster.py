@@ -44,6 +44,7 @@ class Roster:
         self.members: dict[int, Member] = {}
         self._asked: dict[str, tuple[int, float]] = {}
         self._resting: dict[int, float] = {}
+        self._told: dict[int, str] = {}
 
     @property
     def seats(self) -> dict[int, int]:
@@ -72,6 +73,7 @@ class Roster:
         self.members = {node: member for node, member in self.members.items() if node in present}
         self._asked = {q: (node, until) for q, (node, until) in self._asked.items() if node in present and now < until}
         self._resting = {node: until for node, until in self._resting.items() if node in present and now < until}
+        self._told = {node: reason for node, reason in self._told.items() if node in present}
         asked = {node for node, _ in self._asked.values()}
         self._ask(sorted(present - self.members.keys() - self._resting.keys() - asked), now + ASKING)
         self._listen(now)
@@ -91,7 +93,9 @@ class Roster:
                 self.members[node] = _member(reply)
             except DataError as error:
                 self._resting[node] = now + REST
-                logger.info("node %s does not say which client it is: %s", node, error)
+                if self._told.get(node) != str(error):  # a node that is asked again and again is logged once
+                    logger.info("node %s does not say which client it is: %s", node, error)
+                self._told[node] = str(error)
 
     def _seat_guests(self) -> None:
         free = sorted(set(range(self.clients)) - self.seats.keys())
