@@ -15,7 +15,10 @@ class Engine(ABC):
 
     @abstractmethod
     def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
-        """Let the clients work, and yield each update with the client's new state, in any order."""
+        """Let the clients work, and yield each update with the client's new state, in any order.
+
+        The engine vouches that an update's ``client`` is the one that was given the task; all else is inspected.
+        """
 
     def examples_of(self, tasks: Sequence[Task]) -> Sequence[int] | None:
         """How many examples each task's update will stand for, if that is known and the tasks can be done once more.

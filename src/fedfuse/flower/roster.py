@@ -107,6 +107,11 @@ class Roster:
 def _member(reply: Message | None) -> Member:
     if reply is None or reply.has_error():
         raise DataError(why_not(reply and reply.error))
-    about = record_of(reply.content, CONFIG, ConfigRecord)
+    return member_of(reply.content)
+
+
+def member_of(content: RecordDict) -> Member:
+    """What a node's records say about itself."""
+    about = record_of(content, CONFIG, ConfigRecord)
     prototype = word_of(about, PROTOTYPE) if about.get(PROTOTYPE) else None
     return Member(number_of(about, CLIENT), prototype, number_of(about, EXAMPLES, default=0))
