@@ -1,4 +1,4 @@
-"""numpy's format is read as numpy reads it, and whatever numpy would not have written is refused before it costs memory."""
+"""numpy's format is read as numpy reads it; what numpy would not have written is refused before it costs memory."""
 
 from __future__ import annotations
 

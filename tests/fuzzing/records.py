@@ -40,8 +40,8 @@ DUE = {"local/control_change": (9,), "scores/half": TensorSpec((2, 2), torch.bfl
 EXPECTED = ExpectedUpdate(LAYOUT, DUE, {"predictions": (4, 3)})
 
 VALUES: list[Any] = [
-    0, -1, 3, 2**53 + 1, 2**63 - 1, True, 1.5, float("nan"), float("inf"), 1e308, "", "many", "a\nb\x1b[2J", "x" * 10**5,
-    b"", b"x", [], [1, 2], ["a"], ["a"] * 3, [1.5], [True], [float("nan")],
+    0, -1, 3, 2**53 + 1, 2**63 - 1, True, 1.5, float("nan"), float("inf"), 1e308, "", "many", "a\nb\x1b[2J",
+    "x" * 10**5, b"", b"x", [], [1, 2], ["a"], ["a"] * 3, [1.5], [True], [float("nan")],
 ]  # fmt: skip
 HEADERS = [
     b"{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000,), }",

@@ -36,9 +36,9 @@ logger = logging.getLogger("flwr")
 class FedDF(FedAvg):  # type: ignore[misc]  # Flower's types are not read
     """FedAvg followed by ensemble distillation on the server.
 
-    ``model`` makes the network that clients train, or is one; ``inputs`` are unlabelled inputs as the network sees them:
-    a tensor, an array or a dataset. The remaining arguments are those of Flower's ``FedAvg``. Replies that are malformed,
-    not finite or of other shapes are left out. Same replies, same bits: ``seed`` decides the batches.
+    ``model`` makes the network that clients train, or is one; ``inputs`` are unlabelled inputs as the network sees
+    them: a tensor, an array or a dataset. The remaining arguments are those of Flower's ``FedAvg``. Replies that are
+    malformed, not finite or of other shapes are left out. Same replies, same bits: ``seed`` decides the batches.
     """
 
     def __init__(
