@@ -70,8 +70,8 @@ def test_a_sound_answer_has_no_fault():
         ({"extras": {"c": torch.ones(2), "n": torch.tensor(-3)}}, "extra 'n' is below 0"),
         ({"extras": {"c": torch.ones(2), "n": torch.tensor(3.0)}}, "extra 'n' is float32, expected int64"),
         ({"extras": {}}, "lacks 2 of 2 extras, such as 'c'"),
-        ({"extras": {**SOUND.extras, "more": torch.ones(1)}}, "brings 1 extras that were not asked for"),
-        ({"test_outputs": {"p": torch.ones(1)}}, "brings 1 test outputs that were not asked for"),
+        ({"extras": {**SOUND.extras, "more": torch.ones(1)}}, "brings extras that were not asked for: 1"),
+        ({"test_outputs": {"p": torch.ones(1)}}, "brings test outputs that were not asked for: 1"),
     ],
 )
 def test_faults(changes, reason):

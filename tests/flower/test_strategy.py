@@ -198,7 +198,7 @@ def test_a_bad_reply_is_left_out_and_logged(initial, caplog, name):
 def test_the_text_of_an_error_is_not_logged(initial, caplog):
     secret = "ours/patients.csv"
 
-    def bend(reply):
+    def bend(_reply):
         return [Message(Error(2, secret), reply_to=reply_to[0])]
 
     reply_to = []

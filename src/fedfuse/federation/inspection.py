@@ -87,7 +87,7 @@ def _unsound_tensors(what: str, brought: Tensors, expected: Shapes) -> str | Non
     if missing := expected.keys() - brought.keys():
         return f"lacks {len(missing)} of {len(expected)} {what}s, such as '{min(missing)}'"
     if more := len(brought.keys() - expected.keys()):
-        return f"brings {more} {what}s that were not asked for"
+        return f"brings {what}s that were not asked for: {more}"
     for name, shape in expected.items():
         if fault := TensorSpec.of(shape).fault(brought[name]):
             return f"{what} '{name}' is {fault}"
