@@ -8,7 +8,7 @@ from random import Random
 from fedfuse.core.errors import FedfuseError
 from tests.fuzzing import records
 
-CASES = 8000
+CASES = 6000
 
 
 def test_honest_records_are_read():

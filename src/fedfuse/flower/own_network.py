@@ -83,7 +83,7 @@ def source_of(inputs: Any, device: str) -> Source:
 def _batch(inputs: Any) -> Tensor:
     if isinstance(inputs, np.ndarray):
         inputs = torch.from_numpy(inputs) if inputs.dtype.kind in "fiu" else None
-    elif not isinstance(inputs, Tensor) and hasattr(inputs, "__getitem__") and hasattr(inputs, "__len__"):
+    elif not isinstance(inputs, Tensor | Mapping) and hasattr(inputs, "__getitem__") and hasattr(inputs, "__len__"):
         inputs = _stacked([_input(inputs[number]) for number in range(len(inputs))])
     if not isinstance(inputs, Tensor) or inputs.ndim < 2 or not len(inputs):
         raise DataError("FedDF: inputs must be a batch: a tensor, a numpy array or a dataset of equally large tensors")
