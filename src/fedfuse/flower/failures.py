@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from flwr.app import Error
 
-from fedfuse.core.errors import ConfigError, DataError, FedfuseError
+from fedfuse.core.errors import DataError, FedfuseError
 
 RAISED = "its app ended with an error"
 SENTENCES = {
@@ -24,7 +24,7 @@ SENTENCES = {
 
 def failure(error: Exception) -> Error:
     """What a node sends in the place of an answer."""
-    code = 102 if isinstance(error, DataError) else 101 if isinstance(error, ConfigError | FedfuseError) else 2
+    code = 102 if isinstance(error, DataError) else 101 if isinstance(error, FedfuseError) else 2
     return Error(code, SENTENCES.get(code, RAISED))
 
 
