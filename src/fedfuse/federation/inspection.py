@@ -80,7 +80,7 @@ def _unsound_weights(weights: Weights, layout: Layout) -> str | None:
 def _unsound_number(examples: object) -> str | None:
     if not isinstance(examples, Integral) or isinstance(examples, bool):
         return "its number of examples is no whole number"
-    return None if 1 <= examples <= MOST_EXAMPLES else f"claims fewer than 1 or more than {MOST_EXAMPLES} examples"
+    return None if 1 <= int(examples) <= MOST_EXAMPLES else f"claims fewer than 1 or more than {MOST_EXAMPLES} examples"
 
 
 def _unsound_tensors(what: str, brought: Tensors, expected: Shapes) -> str | None:

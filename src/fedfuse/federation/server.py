@@ -317,7 +317,8 @@ class _Round:
         def open_one(update: Update, state: Tensors) -> Answer | None:
             task = open_tasks.pop(update.client, None) if isinstance(update.client, int) else None
             if task is None:
-                return self.turn_away(update)
+                self.turn_away(update)
+                return None
             opened = self.inbox.opened(update, task)
             self.account(update, opened if isinstance(opened, str) else None)
             log.tick("clients", len(tasks) - len(open_tasks), len(tasks))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +39,7 @@ def read_npy(data: bytes) -> NDArray[np.generic]:
         raise ValueError("an array has more or fewer bytes than its shape needs")
     if dtype.kind == "b" and max(data[found.end() :], default=0) > 1:
         raise ValueError("an array of bool has other values than 0 and 1")
-    memory_order = "F" if order == "True" else "C"
+    memory_order: Literal["F", "C"] = "F" if order == "True" else "C"
     return np.ndarray(shape, dtype, data, found.end(), order=memory_order).copy(order="K")
 
 
