@@ -135,16 +135,9 @@ class _Table:
         if not len(self.sums):
             return torch.arange(len(matrix))  # all new, and in whatever order the gain is the same
         table = gains(matrix, self.sums, self.counts, self.prior, len(self.matrices))
-        # Ranks cost more and more, so the new ones that are taken are the first, unless gains are so large that a rank
-        # is lost in rounding: their indices have no holes.
+        # Ranks cost more and more, so the new ones that are taken are the first: their indices have no holes.
         _, columns = linear_sum_assignment(table.numpy(), maximize=True)
-        return _without_holes(torch.from_numpy(columns), len(self.sums))
-
-
-def _without_holes(places: Tensor, known: int) -> Tensor:
-    """The places with those from ``known`` on numbered one after another, in their order."""
-    new = places >= known
-    return places.masked_scatter(new, known + places[new].argsort().argsort())
+        return torch.from_numpy(columns)
 
 
 def _nobody(width: int, prior: Prior) -> tuple[Tensor, Tensor]:
