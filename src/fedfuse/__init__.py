@@ -57,6 +57,7 @@ __all__ = [
     "Task",
     "Teacher",
     "TeacherKind",
+    "TensorSpec",
     "Update",
     "Upload",
     "WeightedMerge",
@@ -132,6 +133,7 @@ _PLACES = {
     "Task": "fedfuse.core.messages",
     "Teacher": "fedfuse.parts.teachers",
     "TeacherKind": "fedfuse.parts.teachers",
+    "TensorSpec": "fedfuse.parts.tensor_spec",
     "Update": "fedfuse.core.messages",
     "Upload": "fedfuse.parts.upload",
     "WeightedMerge": "fedfuse.parts.merge.base",
@@ -194,6 +196,7 @@ if TYPE_CHECKING:
     from fedfuse.parts.sources.base import make_source
     from fedfuse.parts.start import Start
     from fedfuse.parts.teachers import RoundModels, Teacher, TeacherKind
+    from fedfuse.parts.tensor_spec import TensorSpec
     from fedfuse.parts.upload import Packed, Upload
     from fedfuse.runtime.losses import kl
     from fedfuse.runtime.optimizers import Optimizer

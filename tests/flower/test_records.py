@@ -133,12 +133,62 @@ ABOUT = {"server-round": 1, "client": 2, "prototype": "mlp", "parameters": ["a"]
         (RecordDict(), "'metrics' is missing"),
         (RecordDict({**guest_answer(ARRAYS), "metrics": MetricRecord({"loss": 1.0})}), "'num-examples' is missing"),
         (guest_answer({"a": ARRAYS["a"]}), "'b' is missing"),
-        (guest_answer({**ARRAYS, "b": JUNK}), "pickle"),
-        (guest_answer({**ARRAYS, "b": PICKLE}), "Unsupported"),
+        (guest_answer({**ARRAYS, "b": JUNK}), "does not begin as numpy's own format does"),
+        (guest_answer({**ARRAYS, "b": PICKLE}), "not in numpy's own format"),
+        (guest_answer({**ARRAYS, "b": np.ones(3, "d")}), "of several types"),
         (RecordDict({**guest_answer(ARRAYS), "config": ConfigRecord(ABOUT)}), "not those that its config names"),
+        (RecordDict({**guest_answer(ARRAYS), "config": MetricRecord({"client": 1})}), "'config' is no ConfigRecord"),
+        (RecordDict({**guest_answer(ARRAYS), "arrays": ConfigRecord({"a": 1})}), "'arrays' is no ArrayRecord"),
+        (RecordDict({**guest_answer(ARRAYS), "extras": ConfigRecord({"a": 1})}), "'extras' is no ArrayRecord"),
+        (RecordDict({**guest_answer(ARRAYS), "metrics": ArrayRecord()}), "'metrics' is no MetricRecord"),
+        (guest_answer(ARRAYS, **{"num-examples": float("inf")}), "'num-examples' is no whole number"),
+        (guest_answer(ARRAYS, **{"num-examples": 5.0}), "'num-examples' is no whole number"),
+        (guest_answer(ARRAYS, **{"num-examples": -1}), "'num-examples' is no whole number"),
+        (guest_answer(ARRAYS, **{f"m{number}": 1 for number in range(30_000)}), "too many or too long names"),
+        (guest_answer({**ARRAYS, "x" * 10**5: ARRAYS["a"]}), "too many or too long names"),
     ],
 )
 def test_what_does_not_fit_is_said_in_one_sentence(content, reason):
     with pytest.raises(DataError, match=f"this answer do not fit .*{reason}") as caught:
         report_from_records(content, TASK)
-    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 200
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("about", "reason"),
+    [
+        ({"server-round": float("inf")}, "'server-round' is no whole number"),
+        ({"client": True}, "'client' is no whole number"),
+        ({"client": "2"}, "'client' is no whole number"),
+        ({"client": 2**62}, "'client' is no whole number"),
+        ({"prototype": "a\nb"}, "'prototype' is no name"),
+        ({"prototype": "x" * 10**6}, "'prototype' is no name"),
+        ({"prototype": 5}, "'prototype' is no name"),
+        ({"parameters": [1]}, "'parameters' is no list of names"),
+        ({"parameters": "a"}, "'parameters' is no list of names"),
+        ({"parameters": ["a", "a"]}, "not those that its config names"),
+        ({"keeps-state": "yes"}, "'keeps-state' is neither true nor false"),
+        ({"bfloat16-extras": ["c"]}, "bfloat16 that is none"),
+        ({"bfloat16-extras": ["nobody"]}, "bfloat16 that is none"),
+    ],
+)
+def test_what_a_node_says_about_its_answer(about, reason):
+    config = ConfigRecord({**ABOUT, "keeps-state": False, **about})
+    records = {
+        "arrays": ArrayRecord({"a": Array(ARRAYS["a"])}),
+        "extras": ArrayRecord({"c": Array(np.ones(3, "f"))}),
+        "metrics": MetricRecord({"num-examples": 5}),
+    }
+    report_from_records(RecordDict({**records, "config": ConfigRecord({**ABOUT, "keeps-state": False})}), TASK)
+    with pytest.raises(DataError, match=reason):
+        report_from_records(travelled(RecordDict({**records, "config": config})), TASK)
+
+
+def test_what_nobody_has_thought_of_is_a_refusal_too():
+    class Odd(RecordDict):
+        def __contains__(self, name):
+            raise ZeroDivisionError("a party's own words")
+
+    with pytest.raises(DataError, match=r"they cannot be read \(ZeroDivisionError\)$"):
+        report_from_records(Odd(guest_answer(ARRAYS)), TASK)

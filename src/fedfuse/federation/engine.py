@@ -37,7 +37,10 @@ class Engine(ABC):
 
     @abstractmethod
     def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
-        """Let the clients work, and yield each update with the client's new state, in any order."""
+        """Let the clients work, and yield each update with the client's new state, in any order.
+
+        The engine vouches that an update's ``client`` is the one that was given the task; all else is inspected.
+        """
 
     def missed(self) -> Mapping[int, Missed]:
         """Whose tasks have no update, of those that were trained last, and why, as far as the engine knows."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from fedfuse.core.messages import TEST_OUTPUTS, Task, Tensors, Update, of_part, within
+from fedfuse.core.plain_text import one_line
 from fedfuse.core.weights import NOTHING, Weights
 from fedfuse.federation.inspection import ExpectedUpdate, reason_to_refuse
 from fedfuse.federation.recipe import LOCAL, PROTOCOL, SCORES, UPLOAD, Recipe
@@ -37,7 +38,7 @@ class Inbox:
         try:
             update = with_payload(update, expected, self.recipe.chain.unpack(packed, expected.payload, task, bank))
         except ValueError as error:
-            return str(error)
+            return one_line(str(error))
         return reason_to_refuse(update, task, plain) or self.recipe.asking.recalled(self.scores, update)
 
     def expected(self, protocol: Expected, task: Task) -> ExpectedUpdate:

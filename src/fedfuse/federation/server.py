@@ -23,6 +23,7 @@ from fedfuse.federation.clock.clock import Clock, RoundClock
 from fedfuse.federation.engine import Engine, QuorumError
 from fedfuse.federation.events import EventLog
 from fedfuse.federation.inbox import Inbox
+from fedfuse.federation.inspection import with_sound_metrics
 from fedfuse.federation.measures import RoundEvaluation
 from fedfuse.federation.predictions import combined
 from fedfuse.federation.prototypes import Prototypes, prototypes_of
@@ -137,6 +138,8 @@ class _Round:
         self.growth = Growth(before.server.weights)
         self.joined: dict[int, str] = {}
         """Who runs another model than was planned, from this round on."""
+        self.turned_away: set[int] = set()
+        """Who answered although nobody waited for it."""
         log = federation.log.path
         self.shelf = Shelf(log.parent if log else None)
         self.stream: Stream | None = None
@@ -380,14 +383,29 @@ class _Round:
         log, open_tasks = self.federation.log, {task.client: task for task in tasks}
 
         def open_one(update: Update, state: Tensors) -> Answer | None:
-            task = open_tasks.pop(update.client, None)
-            opened = self.inbox.opened(update, task) if task else "answers a task that is not open"
+            task = open_tasks.pop(update.client, None) if isinstance(update.client, int) else None
+            if task is None:
+                self.turn_away(update)
+                return None
+            opened = self.inbox.opened(update, task)
             self.account(update, opened if isinstance(opened, str) else None)
             log.tick("clients", len(tasks) - len(open_tasks), len(tasks))
-            return (update.client, _if_sound(opened, state)) if task else None
+            return update.client, _if_sound(opened, state)
 
         log.tick("clients", 0, len(tasks))
-        return filter(None, starmap(open_one, self.federation.engine.train(tasks, self.before.clients)))
+        return filter(None, starmap(open_one, self.answers(tasks)))
+
+    def answers(self, tasks: Sequence[Task]) -> Iterator[tuple[Update, Tensors]]:
+        """What the engine brings, with metrics that a log and a mean can take."""
+        brought = self.federation.engine.train(tasks, self.before.clients)
+        return starmap(lambda update, state: (with_sound_metrics(update), state), brought)
+
+    def turn_away(self, update: Update) -> None:
+        """Nobody waits for this answer; the log says so once a round, however many come."""
+        client = update.client if isinstance(update.client, int) else -1
+        is_known = client in self.turned_away
+        self.turned_away.add(client)
+        self.account(replace(update, client=client), "answers a task that is not open", silently=is_known)
 
     def repeated(self, tasks: Sequence[Task]) -> Iterator[Answer]:
         """The same, of tasks that were done before: nobody but the parts has to know, unless one fails now."""
@@ -402,14 +420,16 @@ class _Round:
                 self.attendance.refuse(update.client, opened)
             return update.client, _if_sound(opened, state)
 
-        return filter(None, starmap(open_one, self.federation.engine.train(tasks, self.before.clients)))
+        return filter(None, starmap(open_one, self.answers(tasks)))
 
-    def account(self, update: Update, refused: str | None) -> None:
+    def account(self, update: Update, refused: str | None, silently: bool = False) -> None:
         """Whatever becomes of an update, it has travelled, and the log says what became of it."""
         log, size = self.federation.log, update.nbytes if self.federation.has_wire else 0
         self.bytes_up += size
         if self.clock:
             self.clock.arrived(update)
+        if silently:
+            return
         if refused is not None:
             self.attendance.refuse(update.client, refused, size)
             return

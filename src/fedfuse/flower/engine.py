@@ -21,7 +21,9 @@ from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.federation import Engine
 from fedfuse.federation.client_states import ClientStates
 from fedfuse.federation.engine import Missed
+from fedfuse.flower.failures import why_not
 from fedfuse.flower.records import Order, order_to_records, report_from_records
+from fedfuse.flower.replies import replies
 from fedfuse.flower.roster import Roster
 
 CLAIM = "flower/round"
@@ -71,7 +73,7 @@ class FlowerEngine(Engine):
         self._missed.setdefault(client, why)
         self.roster.forget(node)
 
-    def _replies(self, contents: Mapping[int, RecordDict]) -> Iterator[tuple[int, Message]]:
+    def _replies(self, contents: Mapping[int, RecordDict]) -> Iterator[tuple[int, Message | None]]:
         """Send each node its content and hand out the replies as they come, one per node, until the time is over.
 
         Flower's own ``send_and_receive`` looks every 3 seconds and hands out the replies at the end.
@@ -87,10 +89,8 @@ class FlowerEngine(Engine):
             self._missed[self.roster.members[unsent].client] = Missed("absent", "its node went away")
         end = time.monotonic() + settings.timeout
         while waiting:
-            for reply in grid.pull_messages(sorted(waiting)):
-                node = waiting.pop(reply.metadata.reply_to_message_id, None)
-                if node is not None:
-                    yield node, reply
+            for number, reply in replies(grid, sorted(waiting)):
+                yield waiting.pop(number), reply
             if time.monotonic() >= end:
                 return
             if waiting:
@@ -113,24 +113,23 @@ class FlowerEngine(Engine):
         return seats
 
 
-def _answer(reply: Message, task: Task) -> tuple[Update, Tensors] | Missed:
+def _answer(reply: Message | None, task: Task) -> tuple[Update, Tensors] | Missed:
     """An update for the server to inspect, or why there is nothing to inspect."""
-    if reply.has_error():
-        return _failed(reply.error)
+    if reply is None or reply.has_error():
+        return _failed(reply and reply.error)
     try:
         report = report_from_records(reply.content, task)
     except FedfuseError as error:
         return Missed("refused", str(error))
     if report.update.client != task.client:
-        return Missed("refused", f"answers for client {report.update.client}")
+        return Missed("refused", "answers for another client")
     return report.update, {CLAIM: torch.tensor(task.round)} if report.keeps_state else {}
 
 
-def _failed(error: Error) -> Missed:
+def _failed(error: Error | None) -> Missed:
     """In our words: what a node says of its failure is its own text, and nobody else's."""
-    if error.code in TOO_LATE:
-        return Missed("late", "its answer did not come before the time was over")
-    return Missed("refused", f"its node failed (code {error.code}), and its own log says why")
+    is_late = error is not None and error.code in TOO_LATE
+    return Missed("late" if is_late else "refused", why_not(error))
 
 
 def _claimed(states: ClientStates, task: Task) -> int:

@@ -19,7 +19,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict
 from torch import Tensor
@@ -27,6 +26,15 @@ from torch import Tensor
 from fedfuse.core.errors import DataError
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.core.weights import Layout, Weights
+from fedfuse.flower.reading import (
+    names_of,
+    number_of,
+    record_of,
+    switch_of,
+    tensor_of,
+    tensors_of,
+    word_of,
+)  # fmt: skip
 
 ARRAYS, EXTRAS, TEST_OUTPUTS, CONFIG, METRICS = "arrays", "extras", "test-outputs", "config", "metrics"
 ROUND, CLIENT, PROTOTYPE, EXAMPLES = "server-round", "client", "prototype", "num-examples"
@@ -69,16 +77,16 @@ def order_to_records(order: Order) -> RecordDict:
 
 def order_from_records(content: RecordDict) -> Order:
     with _understood("task"):
-        config = content[CONFIG]
+        config = record_of(content, CONFIG, ConfigRecord)
         task = Task(
-            round=int(config[ROUND]),
-            client=int(config[CLIENT]),
-            prototype=str(config[PROTOTYPE]),
-            weights=_weights(content),
-            extras=_tensors(content, EXTRAS),
-            asks=tuple(str(name) for name in config["asks"]),
+            round=number_of(config, ROUND),
+            client=number_of(config, CLIENT),
+            prototype=word_of(config, PROTOTYPE),
+            weights=_weights(content, config),
+            extras=_tensors(content, EXTRAS, config),
+            asks=tuple(names_of(config, "asks")),
         )
-        return Order(task, str(config["experiment"]), int(config["goes-on-from"]))
+        return Order(task, word_of(config, "experiment"), number_of(config, "goes-on-from"))
 
 
 def report_to_records(report: Report) -> RecordDict:
@@ -97,21 +105,21 @@ def report_to_records(report: Report) -> RecordDict:
 def report_from_records(content: RecordDict, task: Task) -> Report:
     """The answer to ``task``; one without ``config`` is from a client that knows Flower's habits only."""
     with _understood("answer"):
-        metrics = content[METRICS]
+        metrics = record_of(content, METRICS, MetricRecord)
         is_guest = CONFIG not in content
         own = {ROUND: task.round, CLIENT: task.client, PROTOTYPE: task.prototype}
-        config: Mapping[str, Any] = own if is_guest else content[CONFIG]
+        config: Mapping[str, Any] = own if is_guest else record_of(content, CONFIG, ConfigRecord)
         update = Update(
-            round=int(config[ROUND]),
-            client=int(config[CLIENT]),
-            prototype=str(config[PROTOTYPE]),
-            weights=_guest_weights(content[ARRAYS], task.weights.layout) if is_guest else _weights(content),
-            examples=int(metrics[EXAMPLES]),
-            extras=_tensors(content, EXTRAS),
+            round=number_of(config, ROUND),
+            client=number_of(config, CLIENT),
+            prototype=word_of(config, PROTOTYPE),
+            weights=_guest_weights(content, task.weights.layout) if is_guest else _weights(content, config),
+            examples=number_of(metrics, EXAMPLES),
+            extras=_tensors(content, EXTRAS, config),
             metrics={n: v for n, v in metrics.items() if n != EXAMPLES and isinstance(v, int | float)},
-            test_outputs=_tensors(content, TEST_OUTPUTS),
+            test_outputs=_tensors(content, TEST_OUTPUTS, config),
         )
-        return Report(update, bool(config.get("keeps-state", False)))
+        return Report(update, switch_of(config, "keeps-state", default=False))
 
 
 def _pack(config: Mapping[str, Any], weights: Weights, groups: Mapping[str, Tensors]) -> RecordDict:
@@ -126,36 +134,43 @@ def _pack(config: Mapping[str, Any], weights: Weights, groups: Mapping[str, Tens
     return RecordDict({**records, CONFIG: ConfigRecord(about)})
 
 
-def _weights(content: RecordDict) -> Weights:
-    tensors = {name: _tensor(array) for name, array in content[ARRAYS].items()}
-    names = content[CONFIG]["parameters"], content[CONFIG]["buffers"]
-    if set(tensors) != {*names[0], *names[1]}:
-        raise ValueError("its arrays are not those that its config names")
-    return _joined(tensors, *names)
+def _weights(content: RecordDict, config: Mapping[str, Any]) -> Weights:
+    arrays = record_of(content, ARRAYS, ArrayRecord)
+    parameters, buffers = names_of(config, "parameters"), names_of(config, "buffers")
+    if sorted(arrays) != sorted([*parameters, *buffers]):
+        raise DataError("its arrays are not those that its config names")
+    return _joined(tensors_of(arrays), parameters, buffers)
 
 
-def _guest_weights(arrays: ArrayRecord, layout: Layout) -> Weights:
+def _guest_weights(content: RecordDict, layout: Layout) -> Weights:
     """By name, or by position where names are mere numbers; a state dict's integer buffers stay out."""
-    names = [entry.name for entry in layout.entries]
+    arrays, names = record_of(content, ARRAYS, ArrayRecord), [entry.name for entry in layout.entries]
     if list(arrays) == [str(number) for number in range(len(names))]:
-        tensors = {name: _tensor(array) for name, array in zip(names, arrays.values(), strict=True)}
+        tensors = {name: tensor_of(array) for name, array in zip(names, arrays.values(), strict=True)}
+    elif missing := [name for name in names if name not in arrays]:
+        raise DataError(f"'{missing[0]}' is missing")
     else:
-        tensors = {name: _tensor(arrays[name]) for name in names}
+        tensors = {name: tensor_of(arrays[name]) for name in names}
     return _joined(tensors, [name for name, _ in layout.parameters], [name for name, _ in layout.buffers])
 
 
 def _joined(tensors: Tensors, parameters: Sequence[str], buffers: Sequence[str]) -> Weights:
     rows = [[(name, tuple(tensors[name].shape)) for name in names] for names in (parameters, buffers)]
     flat = [tensors[name].reshape(-1) for name in (*parameters, *buffers)]
+    if len({tensor.dtype for tensor in flat}) > 1:
+        raise DataError("its weights are of several types")
     return Weights(torch.cat(flat) if flat else torch.empty(0), Layout(tuple(rows[0]), tuple(rows[1])))
 
 
-def _tensors(content: RecordDict, group: str) -> dict[str, Tensor]:
+def _tensors(content: RecordDict, group: str, config: Mapping[str, Any]) -> dict[str, Tensor]:
     if group not in content:
         return {}
-    short = content[CONFIG][BFLOAT16 + group] if CONFIG in content else ()
-    tensors = {name: _tensor(array) for name, array in content[group].items()}
-    return {name: t.view(torch.bfloat16) if name in short else t for name, t in tensors.items()}
+    tensors = tensors_of(record_of(content, group, ArrayRecord))
+    for name in names_of(config, BFLOAT16 + group, default=[]):
+        if name not in tensors or tensors[name].dtype not in (torch.int16, torch.bfloat16):
+            raise DataError("its config names a bfloat16 that is none")
+        tensors[name] = tensors[name].view(torch.bfloat16)
+    return tensors
 
 
 def _array(tensor: Tensor) -> Array:
@@ -163,18 +178,11 @@ def _array(tensor: Tensor) -> Array:
     return Array((plain.view(torch.int16) if plain.dtype == torch.bfloat16 else plain).numpy())
 
 
-def _tensor(array: Array) -> Tensor:
-    values = array.numpy()
-    if not isinstance(values, np.ndarray):
-        raise ValueError("an array is not one array")
-    return torch.from_numpy(values)
-
-
 @contextmanager
 def _understood(what: str) -> Iterator[None]:
     """Whatever is missing or malformed in a message from elsewhere becomes one sentence."""
     try:
         yield
-    except (KeyError, TypeError, ValueError, RuntimeError, EOFError, OSError) as error:
-        reason = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else f"{error}".partition("\n")[0]
+    except Exception as error:  # what nobody has thought of must not end a run either
+        reason = f"{error}" if isinstance(error, DataError) else f"they cannot be read ({type(error).__name__})"
         raise DataError(f"the records of this {what} do not fit docs/flower-records.md: {reason}") from error

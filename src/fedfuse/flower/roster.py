@@ -14,8 +14,12 @@ from dataclasses import dataclass
 from flwr.app import ConfigRecord, Message, MessageType, RecordDict
 from flwr.serverapp import Grid
 
+from fedfuse.core.errors import DataError
 from fedfuse.engines import FlowerEngineSettings
+from fedfuse.flower.failures import why_not
+from fedfuse.flower.reading import number_of, record_of, word_of
 from fedfuse.flower.records import CLIENT, CONFIG, EXAMPLES, PROTOTYPE
+from fedfuse.flower.replies import replies
 
 logger = logging.getLogger("flwr")
 ASKING, REST = 60.0, 10.0
@@ -53,6 +57,7 @@ class Roster:
         self._resting: dict[int, float] = {}
         self._claims: list[Claim] = []
         self._claimants: set[int] = set()
+        self._told: dict[int, str] = {}
 
     @property
     def seats(self) -> dict[int, int]:
@@ -86,6 +91,7 @@ class Roster:
         self.members = {node: member for node, member in self.members.items() if node in present}
         self._asked = {q: (node, until) for q, (node, until) in self._asked.items() if node in present and now < until}
         self._resting = {node: until for node, until in self._resting.items() if node in present and now < until}
+        self._told = {node: reason for node, reason in self._told.items() if node in present}
         asked = {node for node, _ in self._asked.values()}
         self._ask(sorted(present - self.members.keys() - self._resting.keys() - asked), now + ASKING)
         self._listen(now)
@@ -100,16 +106,17 @@ class Roster:
 
     def _listen(self, now: float) -> None:
         holders = self.seats
-        for reply in self.grid.pull_messages(list(self._asked)) if self._asked else ():
-            node, _ = self._asked.pop(reply.metadata.reply_to_message_id)
-            member = None if reply.has_error() else _member(reply.content)
-            if member is not None:
+        for question, reply in replies(self.grid, list(self._asked)):
+            node, _ = self._asked.pop(question)
+            try:
+                member = _member(reply)
                 self._note_claim(node, member.client, holders.setdefault(member.client, node))
                 self.members[node] = member
-            else:
+            except DataError as error:
                 self._resting[node] = now + REST
-                reason = reply.error.reason if reply.has_error() else "its answer names no client"
-                logger.info("node %s does not say which client it is: %s", node, reason)
+                if self._told.get(node) != str(error):  # a node that is asked again and again is logged once
+                    logger.info("node %s does not say which client it is: %s", node, error)
+                self._told[node] = str(error)
 
     def _note_claim(self, node: int, client: int, holder: int) -> None:
         if holder != node and node not in self._claimants and len(self._claimants) < CLAIMS:
@@ -123,9 +130,14 @@ class Roster:
             del self._resting[node]
 
 
-def _member(content: RecordDict) -> Member | None:
-    about = content.get(CONFIG)
-    if about is None or not isinstance(about.get(CLIENT), int):
-        return None
-    prototype = about.get(PROTOTYPE)
-    return Member(about[CLIENT], str(prototype) if prototype else None, int(about.get(EXAMPLES, 0)))
+def _member(reply: Message | None) -> Member:
+    if reply is None or reply.has_error():
+        raise DataError(why_not(reply and reply.error))
+    return member_of(reply.content)
+
+
+def member_of(content: RecordDict) -> Member:
+    """What a node's records say about itself."""
+    about = record_of(content, CONFIG, ConfigRecord)
+    prototype = word_of(about, PROTOTYPE) if about.get(PROTOTYPE) else None
+    return Member(number_of(about, CLIENT), prototype, number_of(about, EXAMPLES, default=0))

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fedfuse.core.part import Part
+from fedfuse.parts.tensor_spec import TensorSpec
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.optimizers import Optimizer
 
-Shapes = Mapping[str, tuple[int, ...]]
-"""Names and shapes of tensors that a message brings."""
+Shapes = Mapping[str, tuple[int, ...] | TensorSpec]
+"""Names and shapes of tensors that a message brings; a TensorSpec also says their type and range."""
 
 
 @dataclass(frozen=True)

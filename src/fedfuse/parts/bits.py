@@ -17,7 +17,7 @@ def quantise(probabilities: Tensor, bits: int) -> Tensor:
     """Whole numbers from 0 to 2^bits - 1 whose rows sum to 2^bits - 1."""
     levels = 2**bits - 1
     positive = probabilities.double().clamp_min(0)
-    exact = positive / positive.sum(dim=1, keepdim=True) * levels
+    exact = positive / positive.sum(dim=1, keepdim=True).clamp_min(1e-30) * levels
     codes = exact.floor()
     missing = (levels - codes.sum(dim=1, keepdim=True)).long()
     order = (exact - codes).argsort(dim=1, descending=True, stable=True)
@@ -36,8 +36,6 @@ def pack(probabilities: Tensor, bits: int) -> Tensor:
 def unpack(packed: Tensor, bits: int, rows: int, classes: int) -> Tensor:
     """The quantised probabilities behind the bytes; an index beyond the classes is taken for the last one."""
     columns, width = (1, index_bits(classes)) if bits == 1 else (classes, bits)
-    if packed.dtype != torch.uint8:
-        raise ValueError(f"soft labels are {packed.dtype}, expected bytes")
     stream = np.unpackbits(packed.numpy(), count=rows * columns * width).reshape(rows, columns, width)
     symbols: Tensor = torch.from_numpy(stream.astype(np.int64) @ (1 << np.arange(width)[::-1]))
     if bits == 1:

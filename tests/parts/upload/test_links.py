@@ -18,6 +18,7 @@ from fedfuse.federation import Recipe
 from fedfuse.methods import METHODS
 from fedfuse.models import Mlp
 from fedfuse.parts.base import CheckContext
+from fedfuse.parts.tensor_spec import TensorSpec
 from fedfuse.parts.upload import Chain, Clip, HalfPrecision, Noise, Partial, TopK
 from fedfuse.runtime.optimizers import Sgd
 from fedfuse.testing.trial import through_a_checkpoint
@@ -59,7 +60,8 @@ def through(links, client, trained):
     chain, sent = Chain(links), {"weights": trained.flat}
     packed, shapes = chain.pack(sent, client), {"weights": tuple(trained.flat.shape)}
     spec = chain.specs(shapes, client.task.prototype, BANK)[-1]
-    assert {name: tuple(tensor.shape) for name, tensor in packed.tensors.items()} == spec
+    assert packed.tensors.keys() == spec.keys()
+    assert [TensorSpec.of(spec[name]).fault(tensor) for name, tensor in packed.tensors.items()] == [None] * len(spec)
     came = chain.unpack(packed.tensors, shapes, client.task, BANK)
     assert set(came) == {"weights"}
     assert came["weights"].dtype == torch.float32
@@ -271,7 +273,7 @@ class TestTopK:
         (record,) = after.server.history
         assert record.refused == (1,)
         (told,) = heard.of("update_refused")
-        assert told["reason"] == "names parameters that are not there"
+        assert told["reason"].startswith("extra 'upload/places' is ")
         silent = played(make_federation(recipe=recipe, bend=lambda ps: [p for p in ps if p[0].client != 1]), 1)
         assert after.server.weights["mlp"].equals(silent.server.weights["mlp"])
         assert set(after.clients) == {0, 2, 3}, "what a refused client kept is forgotten"

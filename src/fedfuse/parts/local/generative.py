@@ -28,6 +28,7 @@ from fedfuse.parts.base import CheckContext, Shapes
 from fedfuse.parts.context import ClientContext, ServerView
 from fedfuse.parts.local.generator import WEIGHTS, Committee, Generator, GeneratorSettings, Training, label_weights
 from fedfuse.parts.local.objective import Batch, Hooks, Objective
+from fedfuse.parts.tensor_spec import MOST_EXAMPLES, TensorSpec
 from fedfuse.runtime.bank import TEACHER, ModelBank
 from fedfuse.runtime.losses import kl_by_class
 
@@ -79,13 +80,15 @@ class Generative(Objective):
         return {client: {name: view.memory[name] for name in (WEIGHTS, KNOWN)} for client in chosen}
 
     def update_spec(self, bank: ModelBank, prototype: str) -> Shapes:
-        return {COUNTS: (bank.classes,)} if self.is_on else {}
+        return {COUNTS: TensorSpec((bank.classes,), least=0, most=MOST_EXAMPLES)} if self.is_on else {}
 
     def after_round(self, view: ServerView, updates: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:
         """Train the generator to please the classifiers that came back."""
         if not self.is_on or not updates:
             return view.memory
         committee = _committee(view.bank, updates)
+        if not len(committee.labels):
+            return view.memory  # nobody says that it has any examples
         training = Training(
             self.generator,
             self._generator(view, updates[0]),

@@ -21,6 +21,7 @@ from fedfuse.core.weights import Weights
 from fedfuse.parts.base import Shapes
 from fedfuse.parts.context import ClientContext, ServerView
 from fedfuse.parts.local.objective import Batch, Hooks, Objective
+from fedfuse.parts.tensor_spec import TensorSpec
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.losses import kl_by_class
 
@@ -57,7 +58,9 @@ class LabelLogits(Objective):
         return {client: {TARGETS: rows} for client, rows in targets.items() if rows is not None}
 
     def update_spec(self, bank: ModelBank, prototype: str) -> Shapes:
-        return {SUMS: (bank.classes, bank.classes), COUNTS: (bank.classes,)} if self.coefficient else {}
+        if not self.coefficient:
+            return {}
+        return {SUMS: (bank.classes, bank.classes), COUNTS: TensorSpec((bank.classes,), least=0)}
 
     def after_round(self, view: ServerView, updates: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:
         """Remember each client's class means, by its number."""
@@ -69,7 +72,7 @@ class LabelLogits(Objective):
     def class_means(self, extras: Tensors) -> Tensor:
         """One client's mean logits by label; NaN for a label that it never saw, so that it has no say there."""
         sums, counts = extras[SUMS], extras[COUNTS].unsqueeze(1)
-        return torch.where(counts > self.count_from, sums / counts, torch.nan)
+        return torch.where(counts >= self.count_from + 1, sums / counts, torch.nan)
 
     def _targets(self, means: Tensors, receiver: int) -> Tensor | None:
         """G of one client, or None if there is nobody to learn from."""

@@ -55,7 +55,7 @@ class Expected:
     """What the answer to a task must bring, before links pack it; anything else is refused."""
 
     layout: Layout = NOTHING.layout
-    predictions: tuple[int, int] | None = None
+    predictions: tuple[int, ...] | None = None
     extras: Shapes = field(default_factory=dict)
 
     @property

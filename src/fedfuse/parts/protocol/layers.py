@@ -24,6 +24,7 @@ from fedfuse.core.weights import Layout, Weights
 from fedfuse.models.chain import Link, carry_over, chain
 from fedfuse.parts.context import ClientContext, CombinedPredictions, ServerView
 from fedfuse.parts.protocol.base import Carries, ClientResult, Draw, Expected, ExtraLoss, Protocol
+from fedfuse.parts.tensor_spec import MOST_EXAMPLES, TensorSpec
 from fedfuse.runtime.bank import ModelBank
 
 LATEST, ASSIGNMENT = "matched", "assignment"
@@ -89,7 +90,8 @@ class LayerByLayer(Protocol):
             matched = task.of("merge").extras[f"{LATEST}/{links[stage - 1].weight}"]
             shapes[link.weight] = (rows, link.block * len(matched), *kernel)
         layout = Layout(tuple((name, shapes[name]) for name in link.names), ())
-        return Expected(layout, extras={COUNTS: (view.bank.classes,)} if stage == len(links) - 1 else {})
+        counts = TensorSpec((view.bank.classes,), least=0, most=MOST_EXAMPLES)
+        return Expected(layout, extras={COUNTS: counts} if stage == len(links) - 1 else {})
 
     def after_round(
         self, view: ServerView, updates: Sequence[Update], predictions: CombinedPredictions | None

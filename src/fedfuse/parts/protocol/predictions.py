@@ -25,6 +25,7 @@ from fedfuse.parts.context import ClientContext, CombinedPredictions, ServerView
 from fedfuse.parts.protocol.base import Carries, ClientResult, Expected, ExtraLoss
 from fedfuse.parts.protocol.client_distillation import ClientDistillation
 from fedfuse.parts.protocol.nothing import MODEL, KeptModel
+from fedfuse.parts.tensor_spec import TensorSpec
 from fedfuse.runtime.predict import logits_on
 from fedfuse.runtime.source import Source
 
@@ -104,7 +105,8 @@ class Predictions(KeptModel):
 
     def expects(self, view: ServerView, task: Task) -> Expected:
         rows = self.rows(len(view.public), view.common, view.round)
-        return Expected(predictions=(len(view.public if rows is None else rows), view.bank.classes))
+        shape = (len(view.public if rows is None else rows), view.bank.classes)
+        return Expected(predictions=TensorSpec(shape, least=0, most=1) if self.sends_probabilities else shape)
 
     def combine(self, outputs: Sequence[Tensor], coefficients: Sequence[Tensor]) -> CombinedPredictions:
         """Summed in client order."""

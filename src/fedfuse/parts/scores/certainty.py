@@ -26,6 +26,7 @@ from fedfuse.core.weights import Weights
 from fedfuse.parts.base import Shapes
 from fedfuse.parts.context import ClientContext
 from fedfuse.parts.scores.base import Said, Scores
+from fedfuse.parts.tensor_spec import TensorSpec
 from fedfuse.runtime.predict import features_on
 from fedfuse.runtime.source import Source
 
@@ -70,11 +71,11 @@ class ByCertainty(Scores):
         return {SCORES: ((features @ learnt[DIRECTION]).sigmoid() + FLOOR).float()}
 
     def spec(self, inputs: int, classes: int) -> Shapes:
-        return {SCORES: (inputs,)}
+        return {SCORES: TensorSpec((inputs,), least=0, most=1 + FLOOR)}
 
     def weights(self, said: Sequence[Said]) -> list[Tensor]:
         scores = torch.stack([one.update.extras[SCORES].double() for one in said])
-        return [share.unsqueeze(1).float() for share in scores / scores.sum(dim=0)]
+        return [share.unsqueeze(1).float() for share in scores / scores.sum(dim=0).clamp_min(FLOOR / 2)]
 
     def _divided(self, source: Source, common: Key) -> tuple[Tensor, Tensor]:
         """Positions of inputs that are asked about and of negatives, at random: files may lie class by class."""

@@ -12,6 +12,7 @@ from fedfuse.core.messages import Tensors
 from fedfuse.parts.base import Shapes
 from fedfuse.parts.context import ClientContext
 from fedfuse.parts.scores.base import Said, Scores
+from fedfuse.parts.tensor_spec import MOST_EXAMPLES, TensorSpec
 from fedfuse.runtime.source import Source
 
 COUNTS = "label_counts"
@@ -27,7 +28,7 @@ class ByLabels(Scores):
         return {COUNTS: client.examples.label_counts(client.bank.classes)}
 
     def spec(self, inputs: int, classes: int) -> Shapes:
-        return {COUNTS: (classes,)}
+        return {COUNTS: TensorSpec((classes,), least=0, most=MOST_EXAMPLES)}
 
     def weights(self, said: Sequence[Said]) -> list[Tensor]:
         counts = torch.stack([one.update.extras[COUNTS] for one in said])

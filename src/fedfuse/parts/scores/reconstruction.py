@@ -17,6 +17,7 @@ from fedfuse.models.autoencoder import autoencoder
 from fedfuse.parts.base import CheckContext, Shapes
 from fedfuse.parts.context import ClientContext
 from fedfuse.parts.scores.base import Said, Scores
+from fedfuse.parts.tensor_spec import TensorSpec
 from fedfuse.runtime.batches import epoch_batches
 from fedfuse.runtime.optimizers import Adam
 from fedfuse.runtime.source import Source
@@ -67,7 +68,7 @@ class ByReconstruction(Scores):
         return {ERRORS: torch.cat([self._errors(ready, source, where) for where in batches])}
 
     def spec(self, inputs: int, classes: int) -> Shapes:
-        return {ERRORS: (inputs,)}
+        return {ERRORS: TensorSpec((inputs,), least=0)}
 
     def weights(self, said: Sequence[Said]) -> list[Tensor]:
         # Relative to the smallest error of each input: the same weights, without a power that overflows.

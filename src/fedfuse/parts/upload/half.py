@@ -10,6 +10,7 @@ from torch import Tensor
 from fedfuse.core.messages import Task, Tensors
 from fedfuse.parts.base import Shapes
 from fedfuse.parts.context import ClientContext
+from fedfuse.parts.tensor_spec import TensorSpec
 from fedfuse.parts.upload.base import Packed, Upload
 from fedfuse.runtime.bank import ModelBank
 
@@ -25,11 +26,17 @@ class HalfPrecision(Upload):
     def pack(self, sent: Tensors, client: ClientContext) -> Packed:
         return Packed({name: self._half(tensor) for name, tensor in sent.items()})
 
+    def spec(self, sent: Shapes, prototype: str, bank: ModelBank) -> Shapes:
+        return {name: self._halved(TensorSpec.of(shape)) for name, shape in sent.items()}
+
     def unpack(self, came: Tensors, sent: Shapes, task: Task, bank: ModelBank) -> Tensors:
         return {name: tensor.float() if tensor.is_floating_point() else tensor for name, tensor in came.items()}
 
     def as_received(self, predictions: Tensor) -> Tensor:
         return self._half(predictions).float()
+
+    def _halved(self, spec: TensorSpec) -> TensorSpec:
+        return spec.retyped(_TYPES[self.type]) if spec.dtype.is_floating_point else spec
 
     def _half(self, tensor: Tensor) -> Tensor:
         return tensor.to(_TYPES[self.type]) if tensor.is_floating_point() else tensor

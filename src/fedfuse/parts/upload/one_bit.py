@@ -18,6 +18,7 @@ from fedfuse.parts.base import Shapes
 from fedfuse.parts.binary import BinaryPart, groups, norm_parameters, quantise
 from fedfuse.parts.context import ClientContext
 from fedfuse.parts.protocol.base import WEIGHTS
+from fedfuse.parts.tensor_spec import TensorSpec
 from fedfuse.parts.upload.base import Packed, Upload
 from fedfuse.runtime.bank import ModelBank
 
@@ -40,7 +41,7 @@ class OneBitUpload(BinaryPart, Upload):
         binary = [shape for name, shape in bank.layout(prototype).parameters if name not in exact]
         weights = sum(int(np.prod(shape)) for shape in binary)
         rows = sum(shape[0] if len(shape) == 4 else 1 for shape in binary)
-        return {BITS: ((weights + 7) // 8,), VALUES: (rows, 2), EXACT: (size - weights,)}
+        return {BITS: TensorSpec(((weights + 7) // 8,), torch.uint8), VALUES: (rows, 2), EXACT: (size - weights,)}
 
     def unpack(self, came: Tensors, sent: Shapes, task: Task, bank: ModelBank) -> Tensors:
         layout = bank.layout(task.prototype)
@@ -74,8 +75,6 @@ def pack(weights: Weights, exact: frozenset[str]) -> dict[str, Tensor]:
 def unpack(packed: Tensors, layout: Layout, exact: frozenset[str]) -> Weights:
     """The weights that were packed."""
     names = {name for name, _ in layout.parameters} - exact
-    if packed[BITS].dtype != torch.uint8:
-        raise ValueError(f"bits are {packed[BITS].dtype}, expected bytes")
     bits = torch.from_numpy(np.unpackbits(packed[BITS].numpy())).bool()
     values, rest = packed[VALUES], packed[EXACT]
     flat, bit, row, number = [], 0, 0, 0

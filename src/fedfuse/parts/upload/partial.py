@@ -20,6 +20,7 @@ from fedfuse.core.weights import Layout, Weights
 from fedfuse.parts.base import CheckContext, Shapes
 from fedfuse.parts.context import ClientContext
 from fedfuse.parts.protocol.base import WEIGHTS
+from fedfuse.parts.tensor_spec import TensorSpec
 from fedfuse.parts.upload.base import Packed, Upload
 from fedfuse.runtime.bank import ModelBank
 
@@ -60,8 +61,8 @@ class Partial(Upload):
         return Packed({SHARED: sent[WEIGHTS][shared]}, {OWN: own[~shared]})
 
     def spec(self, sent: Shapes, prototype: str, bank: ModelBank) -> Shapes:
-        _ = sent[WEIGHTS]
-        return {SHARED: (int(self._mask(bank.layout(prototype)).sum()),)}
+        whole = TensorSpec.of(sent[WEIGHTS])
+        return {SHARED: whole.resized((int(self._mask(bank.layout(prototype)).sum()),))}
 
     def unpack(self, came: Tensors, sent: Shapes, task: Task, bank: ModelBank) -> Tensors:
         shared = self._mask(task.weights.layout)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+import torch
 from pydantic import Field
 from torch import Tensor
 
@@ -12,6 +13,7 @@ from fedfuse.parts.base import Shapes
 from fedfuse.parts.bits import pack, packed_size, unpack
 from fedfuse.parts.context import ClientContext
 from fedfuse.parts.protocol.base import PREDICTIONS
+from fedfuse.parts.tensor_spec import TensorSpec
 from fedfuse.parts.upload.base import Packed, Upload
 from fedfuse.runtime.bank import ModelBank
 
@@ -30,7 +32,7 @@ class SoftLabels(Upload):
 
     def spec(self, sent: Shapes, prototype: str, bank: ModelBank) -> Shapes:
         rows, classes = sent[PREDICTIONS]
-        return {CODES: (packed_size(self.bits, rows, classes),)}
+        return {CODES: TensorSpec((packed_size(self.bits, rows, classes),), torch.uint8)}
 
     def unpack(self, came: Tensors, sent: Shapes, task: Task, bank: ModelBank) -> Tensors:
         rows, classes = sent[PREDICTIONS]

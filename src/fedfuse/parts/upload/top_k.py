@@ -17,6 +17,7 @@ from fedfuse.core.messages import Task, Tensors
 from fedfuse.parts.base import Shapes
 from fedfuse.parts.context import ClientContext
 from fedfuse.parts.protocol.base import WEIGHTS
+from fedfuse.parts.tensor_spec import TensorSpec
 from fedfuse.parts.upload.base import Packed, Upload
 from fedfuse.runtime.bank import ModelBank
 
@@ -43,14 +44,13 @@ class TopK(Upload):
         return Packed(packed, {ERROR: left} if self.error_feedback else {})
 
     def spec(self, sent: Shapes, prototype: str, bank: ModelBank) -> Shapes:
-        (size,), count = sent[WEIGHTS], bank.layout(prototype).parameter_count
+        whole, count = TensorSpec.of(sent[WEIGHTS]), bank.layout(prototype).parameter_count
         number = self._number(count)
-        return {VALUES: (number,), PLACES: (number,), STATISTICS: (size - count,)}
+        places = TensorSpec((number,), torch.int32, least=0, most=count - 1)
+        return {VALUES: (number,), PLACES: places, STATISTICS: whole.resized((whole[0] - count,))}
 
     def unpack(self, came: Tensors, sent: Shapes, task: Task, bank: ModelBank) -> Tensors:
         places, parameters = came[PLACES], task.weights.parameters
-        if places.is_floating_point() or not bool(((places >= 0) & (places < len(parameters))).all()):
-            raise ValueError("names parameters that are not there")
         changed = parameters.index_add(0, places.long(), came[VALUES].float())
         return {WEIGHTS: torch.cat([changed, came[STATISTICS].float()])}
 

@@ -12,6 +12,7 @@ from fedfuse.core.messages import Tensors
 from fedfuse.parts.base import Shapes
 from fedfuse.parts.context import ClientContext
 from fedfuse.parts.protocol.base import WEIGHTS
+from fedfuse.parts.tensor_spec import TensorSpec
 from fedfuse.parts.upload.base import Packed, Upload
 from fedfuse.runtime.bank import ModelBank
 
@@ -31,9 +32,8 @@ class OnUpdates(Upload):
         update = flat[:count] - received.parameters
         changed = self.changed(update, client)
         if changed is update:
-            return Packed(sent)
+            return Packed({**sent, WEIGHTS: flat.float()})
         return Packed({**sent, WEIGHTS: torch.cat([received.parameters + changed, flat[count:]])})
 
     def spec(self, sent: Shapes, prototype: str, bank: ModelBank) -> Shapes:
-        _ = sent[WEIGHTS]
-        return sent
+        return {**sent, WEIGHTS: TensorSpec.of(sent[WEIGHTS]).retyped(torch.float32)}
