@@ -30,7 +30,28 @@ def other_experiment(config: ExperimentConfig, folder: RunFolder) -> str | None:
 
 def continued(config: ExperimentConfig, folder: RunFolder) -> ExperimentConfig:
     """The experiment as the run in a folder began it, with what that run chose by itself."""
-    return as_begun(config, validate(read_yaml(folder.config))) if folder.config.exists() else config
+    return as_begun(config, validate(read_yaml(folder.config))) if folder.holds_a_run() else config
+
+
+def lost_rounds(config: ExperimentConfig, folder: RunFolder) -> str | None:
+    """Why a folder without any checkpoint is not that of a run which never came to one; None if it is."""
+    every = config.federation.checkpoint_every
+    first = 1 if every == "auto" else every
+    begun = sum(event["event"] == "round_started" for event in read_events(folder.events))
+    if begun > first or any(folder.models()):
+        return f"holds a run, but its checkpoints are gone ({folder.checkpoints}); bring them back, {ELSEWHERE}"
+    return None
+
+
+def other_versions(folder: RunFolder) -> dict[str, tuple[str, str]]:
+    """Of fedfuse and torch: the version that the run was last begun or gone on with, and the present one, if another."""
+    starts = [event for event in read_events(folder.events) if event["event"] in ("run_started", "run_resumed")]
+    before, now = starts[-1].get("origin") if starts else None, origin().to_json()
+    if not isinstance(before, dict):
+        return {}
+    return {
+        what: (str(before.get(what)), str(now[what])) for what in ("fedfuse", "torch") if before.get(what) != now[what]
+    }
 
 
 def _other_code(config: ExperimentConfig, folder: RunFolder) -> str | None:

@@ -54,6 +54,13 @@ def mishap(event: Event) -> str | None:
         return f"model {event['prototype']} diverged: {event['reason']}"
     if event["event"] == "metric_failed":
         return f"metric {event['metric']} has no value: {event['reason']}"
+    if event["event"] == "checkpoint_skipped":
+        return f"{event['file']} was passed over, and the run goes on from the checkpoint before: {event['reason']}"
+    if event["event"] == "version_changed":
+        return (
+            f"{event['what']} was {event['before']} and is {event['now']} now: the last digits may differ from those of "
+            "a run in one go"
+        )
     if event["event"] in ("client_retried", "work_retried"):
         what = event["what"] if "what" in event else f"client {event['client']}"
         return f"{what} was retried: {event['reason']}"
@@ -61,7 +68,9 @@ def mishap(event: Event) -> str | None:
 
 
 def notice(event: Event) -> str | None:
-    """What a run decided by itself, in a sentence."""
+    """What a run found or decided by itself, in a sentence."""
+    if event["event"] == "run_found":
+        return "already finished: nothing was run, and this is the result that lies in the folder"
     if event.get("chosen"):
         return f"left to fedfuse: {', '.join(f'{key}={dumps(value)}' for key, value in event['chosen'].items())}"
     if event["event"] == "workers_joined":
