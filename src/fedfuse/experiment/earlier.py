@@ -44,14 +44,13 @@ def lost_rounds(config: ExperimentConfig, folder: RunFolder) -> str | None:
 
 
 def other_versions(folder: RunFolder) -> dict[str, tuple[str, str]]:
-    """Of fedfuse and torch: the version that the run was last begun or gone on with, and the present one, if another."""
-    starts = [event for event in read_events(folder.events) if event["event"] in ("run_started", "run_resumed")]
-    before, now = starts[-1].get("origin") if starts else None, origin().to_json()
+    """The versions of fedfuse and torch that the run was last gone on with, and the present ones, where they differ."""
+    starts, now = _starts(folder), origin().to_json()
+    before = starts[-1].get("origin") if starts else None
     if not isinstance(before, dict):
         return {}
-    return {
-        what: (str(before.get(what)), str(now[what])) for what in ("fedfuse", "torch") if before.get(what) != now[what]
-    }
+    changed = (what for what in ("fedfuse", "torch") if before.get(what) != now[what])
+    return {what: (str(before.get(what)), str(now[what])) for what in changed}
 
 
 def _other_code(config: ExperimentConfig, folder: RunFolder) -> str | None:
@@ -78,8 +77,12 @@ def _beginning(folder: RunFolder) -> dict[str, Any]:
 
 def has_other_origin(folder: RunFolder) -> bool:
     """Whether any part of the run was made by another version, with another torch or on another kind of machine."""
-    starts = [event for event in read_events(folder.events) if event["event"] in ("run_started", "run_resumed")]
-    return any(start.get("origin") != origin().to_json() for start in starts)
+    return any(start.get("origin") != origin().to_json() for start in _starts(folder))
+
+
+def _starts(folder: RunFolder) -> list[dict[str, Any]]:
+    """How the run was begun, and gone on with."""
+    return [event for event in read_events(folder.events) if event["event"] in ("run_started", "run_resumed")]
 
 
 def refusal(folder: RunFolder, reason: str) -> RunFolderError:

@@ -58,8 +58,8 @@ def mishap(event: Event) -> str | None:
         return f"{event['file']} was passed over, and the run goes on from the checkpoint before: {event['reason']}"
     if event["event"] == "version_changed":
         return (
-            f"{event['what']} was {event['before']} and is {event['now']} now: the last digits may differ from those of "
-            "a run in one go"
+            f"{event['what']} was {event['before']} and is {event['now']} now: the last digits may differ from those "
+            "of a run in one go"
         )
     if event["event"] in ("client_retried", "work_retried"):
         what = event["what"] if "what" in event else f"client {event['client']}"

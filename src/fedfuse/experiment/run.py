@@ -257,11 +257,12 @@ class _Run:
 
     def _save_models(self, built: Built, snapshot: Snapshot) -> int:
         """The server's models, or the clients' own where the server has none; how many they are."""
-        bank, number = built.federation.bank, 0
-        for number, (path, name, weights) in enumerate(self._finals(built.federation, snapshot), start=1):
+        bank, saved = built.federation.bank, 0
+        for path, name, weights in self._finals(built.federation, snapshot):
             architecture, network = self.config.models[name], bank.lend(name, weights)
             save_model(path, architecture, bank.input_shape, bank.classes, weights, built.interface, network)
-        return number
+            saved += 1
+        return saved
 
     def _finals(self, federation: Federation, snapshot: Snapshot) -> Iterator[tuple[Path, str, Weights]]:
         """Each model's file, prototype and weights, one after another."""

@@ -46,8 +46,8 @@ def _faults(run: RunFolder, summary: Mapping[str, Any]) -> Iterator[str]:
         wanted = (run.final_weights(name) for name in summary["prototypes"])
         yield from (f"{path} is gone" for path in wanted if not is_there(path))
     there = list(run.models())
-    written = (last_event(run.events) or {}).get("models", len(there))
-    if len(there) < written:
+    written = (last_event(run.events) or {}).get("models")
+    if type(written) is int and len(there) < written:
         yield f"{written - len(there)} of its {written} models are gone from {run.final}"
     for path in there:
         try:

@@ -25,7 +25,7 @@ from fedfuse.federation.state import History, ServerState, Snapshot
 from fedfuse.federation.state_store import StateStore, StoredStates, forget_segments_after
 
 FORMAT = 4
-"""1 had states and memories under names that parts shared; 2 had all records and all states in the file; 3 no digests."""
+"""1 had names that parts shared for states and memories; 2 had all records and states in the file; 3 had no digests."""
 SUFFIX = ".safetensors"
 DAMAGED = ".damaged"
 """What a file that could not be read is called from then on, so that nothing is lost."""

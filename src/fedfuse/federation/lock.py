@@ -10,8 +10,8 @@ from pathlib import Path
 def acquire(path: Path) -> int:
     """The lock as an open file: closing it gives the lock back.
 
-    Raises BlockingIOError if another process has it, and FileNotFoundError if the file was removed before it was locked:
-    then a second process could have locked a new one.
+    Raises BlockingIOError if another process has it, and FileNotFoundError if the file was removed before that:
+    another process may have locked a new one.
     """
     descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from fedfuse.core.errors import RunFolderError
 from fedfuse.federation.events import Event, Mark, finished_rounds, last_event, read_events
@@ -21,7 +20,7 @@ def rounds_until(log: Path, mark: Mark) -> tuple[RoundRecord, ...] | None:
 
 
 def rounds_of_finished(log: Path) -> tuple[RoundRecord, ...]:
-    """Those of a run that is over, whose last event vouches for all that come before; in earlier versions it did not."""
+    """Those of a run that is over, whose last event vouches for all before it; in earlier versions it did not."""
     last = last_event(log)
     if last is None or last["event"] != "run_finished":
         raise _changed(log, "it does not end with the end of the run")
@@ -41,5 +40,5 @@ def _records(log: Path, events: Iterable[Event]) -> tuple[RoundRecord, ...]:
         raise _changed(log, f"a round cannot be read, {type(error).__name__}: {error}") from error
 
 
-def _changed(log: Path, reason: Any) -> RunFolderError:
+def _changed(log: Path, reason: str) -> RunFolderError:
     return RunFolderError(f"{log} is not as the run left it: {reason}; bring it back, or run it anew with --overwrite")
