@@ -10,6 +10,7 @@ from fedfuse.core.errors import RunFolderError
 from fedfuse.core.files import is_there
 from fedfuse.core.tensor_files import DamagedError, check_safetensors
 from fedfuse.experiment.config import read_yaml, validate
+from fedfuse.experiment.named_code import named_code
 from fedfuse.experiment.result import RunResult
 from fedfuse.federation.checkpoint import load_checkpoint
 from fedfuse.federation.events import last_event
@@ -18,10 +19,12 @@ from fedfuse.federation.logged_rounds import rounds_of_finished
 from fedfuse.federation.summary import summarise
 
 
-def load_run(folder: str | Path) -> RunResult:
+def load_run(folder: str | Path, trust_own_code: bool = False) -> RunResult:
     """The result of the run in a folder.
 
-    Of a run that is not finished it is what was reached at the last checkpoint, and ``is_finished`` is false.
+    Of a run that is not finished it is what was reached at the last checkpoint, and ``is_finished`` is false. Its
+    ``config.yaml`` is read for that, which imports the parts, networks and functions of one's own that it names: only if
+    ``trust_own_code`` says so.
 
     >>> result = fedfuse.run("digits", out="runs/mine", method="fedavg", federation={"rounds": 1})
     >>> fedfuse.load_run("runs/mine").accuracy == result.accuracy
@@ -29,7 +32,7 @@ def load_run(folder: str | Path) -> RunResult:
     """
     run = RunFolder(Path(folder))
     if not run.is_complete():
-        return _unfinished(run)
+        return _unfinished(run, trust_own_code)
     return RunResult(run, run.read_summary(), rounds_of_finished(run.events))
 
 
@@ -56,10 +59,16 @@ def _faults(run: RunFolder, summary: Mapping[str, Any]) -> Iterator[str]:
             yield f"{path} is damaged: {error}"
 
 
-def _unfinished(run: RunFolder) -> RunResult:
+def _unfinished(run: RunFolder, trust_own_code: bool) -> RunResult:
     if not run.holds_a_run():
         raise RunFolderError(f"{run.path} holds no run; give the folder that a run has written, with its config.yaml")
-    config = validate(read_yaml(run.config), str(run.config))
+    raw = read_yaml(run.config)
+    if not trust_own_code and (code := named_code(raw)):
+        raise RunFolderError(
+            f"{run.config} names '{code}', which would be imported; if you trust the folder, load it with "
+            "trust_own_code=True"
+        )
+    config = validate(raw, str(run.config))
     saved = load_checkpoint(run.checkpoints, config.sha256(), run.events)
     if saved is None:
         raise RunFolderError(f"{run.path} holds no checkpoint; run it again with overwrite")

@@ -117,7 +117,8 @@ def _own_code(about: Any) -> str | None:
 
 
 def _not_a_model(path: Path, reason: str) -> DataError:
-    return DataError(f"{path} is not a model saved by fedfuse: {reason.partition('\n')[0][:LONGEST_REASON]}")
+    first_line = reason.partition("\n")[0][:LONGEST_REASON]
+    return DataError(f"{path} is not a model saved by fedfuse: {first_line}")
 
 
 def _first_mistake(error: ValidationError) -> str:
