@@ -23,8 +23,7 @@ def load_run(folder: str | Path, trust_own_code: bool = False) -> RunResult:
     """The result of the run in a folder.
 
     Of a run that is not finished it is what was reached at the last checkpoint, and ``is_finished`` is false. Its
-    ``config.yaml`` is read for that, which imports the parts, networks and functions of one's own that it names: only if
-    ``trust_own_code`` says so.
+    ``config.yaml`` is read for that, which imports whatever of one's own it names: only if ``trust_own_code`` says so.
 
     >>> result = fedfuse.run("digits", out="runs/mine", method="fedavg", federation={"rounds": 1})
     >>> fedfuse.load_run("runs/mine").accuracy == result.accuracy
