@@ -227,7 +227,7 @@ def _places(header: Mapping[str, Any], available: int) -> dict[str, Place]:
     ordered, end = dict(sorted(places.items(), key=lambda item: (item[1].begin, item[1].end))), 0
     for name, place in ordered.items():
         if (place.begin, place.end) != (end, end + math.prod(place.shape) * place.dtype.itemsize):
-            raise DamagedError(f"the bytes of '{name[:100]}' are not where its header says")
+            raise DamagedError(f"the bytes of {name[:100]!a} are not where its header says")
         end = place.end
     if end > available:
         raise DamagedError("the file ends too early")

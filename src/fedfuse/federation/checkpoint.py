@@ -133,7 +133,7 @@ def _read(folder: Path, number: int, config_sha256: str, log: Path) -> Saved:
 
 def _saved(folder: Path, number: int, log: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> Saved:
     if about["round"] != number:
-        raise DamagedError(f"it is of round {about['round']}")
+        raise DamagedError("it is of another round")
     mark = Mark(**about["log"])
     records = rounds_until(log, mark)
     if records is None:

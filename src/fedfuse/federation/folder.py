@@ -173,6 +173,12 @@ def _is_summary(value: Any) -> bool:
     prototypes = value.get("prototypes") if isinstance(value, dict) else None
     return (
         isinstance(prototypes, dict)
-        and {"name", "method", "seed", "rounds", "seconds"} <= value.keys()
-        and all(isinstance(values, dict) and "accuracy_last" in values for values in prototypes.values())
+        and {"name", "method", "seed"} <= value.keys()
+        and type(value.get("rounds")) is int
+        and isinstance(value.get("seconds"), int | float)
+        and all(isinstance(values, dict) and _is_measured(values) for values in prototypes.values())
     )
+
+
+def _is_measured(values: Mapping[str, Any]) -> bool:
+    return isinstance(values.get("accuracy_last", ""), float | int | None)

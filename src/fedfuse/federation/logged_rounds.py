@@ -37,7 +37,7 @@ def _records(log: Path, events: Iterable[Event]) -> tuple[RoundRecord, ...]:
     try:
         return tuple(map(RoundRecord.from_event, events))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _changed(log, f"a round cannot be read, {type(error).__name__}: {error}") from error
+        raise _changed(log, "the record of a round cannot be read") from error
 
 
 def _changed(log: Path, reason: str) -> RunFolderError:

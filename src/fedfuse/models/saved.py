@@ -117,7 +117,7 @@ def _own_code(about: Any) -> str | None:
 
 
 def _not_a_model(path: Path, reason: str) -> DataError:
-    first_line = reason.partition("\n")[0][:LONGEST_REASON]
+    first_line = ascii(reason.partition("\n")[0][:LONGEST_REASON])[1:-1]
     return DataError(f"{path} is not a model saved by fedfuse: {first_line}")
 
 
