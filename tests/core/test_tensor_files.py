@@ -82,7 +82,7 @@ def test_the_bytes_are_the_librarys(tmp_path, case, about):
 def test_pieces_follow_one_another_and_each_is_read_alone(tmp_path):
     path = tmp_path / "pieces"
     with path.open("wb") as file:
-        lengths = [write_tensors(file, tensors, {"case": case}) for case, tensors in CASES.items()]
+        lengths = [write_tensors(file, tensors, {"case": case}).length for case, tensors in CASES.items()]
     assert path.stat().st_size == sum(lengths)
     start = 0
     with path.open("rb") as file:

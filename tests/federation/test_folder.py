@@ -11,7 +11,6 @@ import pytest
 from fedfuse.core.errors import RunFolderError
 from fedfuse.federation.folder import RunFolder
 
-
 OURS = [
     "checkpoints/round-000012.safetensors",
     "checkpoints/round-000013.safetensors.damaged",

@@ -10,7 +10,6 @@ from typing import Any
 import torch
 
 import fedfuse
-from fedfuse.core.errors import FedfuseError
 from fedfuse.core.randomness import Key
 from fedfuse.core.tensor_files import read_safetensors, write_safetensors
 from fedfuse.core.text import TextShape
@@ -68,9 +67,5 @@ def _written(tensors: dict[str, torch.Tensor], about: Any) -> bytes:
 
 
 def read(case: bytes) -> None:
-    try:
-        model = fedfuse.load_model(written("model.safetensors", case))
-    except FedfuseError as error:
-        assert "\n" not in str(error)
-        raise
+    model = fedfuse.load_model(written("model.safetensors", case))
     assert all(parameter.isfinite().all() for parameter in model.parameters())
