@@ -7,8 +7,6 @@ import os
 import random
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -189,12 +187,11 @@ def test_a_newest_checkpoint_that_is_no_good_is_passed_over_and_kept(stopped, be
 
 
 STATE_DAMAGE = {
-    "truncated": changed(STATES, lambda b: b[:-7]),
+    "truncated": changed(STATES, lambda b: b[: len(b) // 3]),
     "of no length": written(STATES, b""),
-    "a bit of a state": changed(STATES, flipped(-9)),
     "a bit of the first state": changed(STATES, lambda b: flipped(8 + int.from_bytes(b[:8], "little") + 5)(b)),
     "a bit of a header": changed(STATES, flipped(90)),
-    "a tail of zeros": changed(STATES, lambda b: b[:-20] + bytes(20)),
+    "a tail of zeros": changed(STATES, lambda b: b[: len(b) // 3] + bytes(len(b) * 2 // 3)),
     "removed": removed(STATES),
 }
 
@@ -206,6 +203,15 @@ def test_states_that_are_no_good_lead_to_the_checkpoint_before(stopped, begun, n
     result, heard = resumed(folder, "scaffold")
     assert_same(result, begun["scaffold"][0])
     assert "clients is not as the run left it" in heard.of("checkpoint_skipped")[0]["reason"]
+
+
+def test_a_state_that_was_only_moved_is_found_where_it_was(stopped, begun):
+    """The last piece of the segment is that of the client whom round 3 did not hear."""
+    folder = stopped("scaffold")
+    changed(STATES, lambda b: b[:-7])(folder)
+    result, heard = resumed(folder, "scaffold")
+    assert_same(result, begun["scaffold"][0])
+    assert not heard.of("checkpoint_skipped")
 
 
 UNHARMED = {
@@ -343,33 +349,6 @@ def test_a_disk_that_does_not_answer_is_no_damaged_file(stopped, begun, monkeypa
             resumed(folder)
     assert contents(folder) == before
     assert_same(resumed(folder)[0], begun["fedavg"][0])
-
-
-AS_ANYBODY = """
-import os, sys
-os.setuid(65534)
-from fedfuse.core.errors import FedfuseError
-from fedfuse.federation.checkpoint import load_checkpoint
-from pathlib import Path
-try:
-    print(load_checkpoint(Path(sys.argv[1]), "x", Path(sys.argv[2])))
-except OSError as error:
-    print(error.strerror)
-"""
-
-
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
-@pytest.mark.parametrize("what", ["file", "folder"])
-def test_what_another_user_may_not_read_is_not_taken_for_missing(stopped, what, tmp_path):
-    folder = stopped("fedavg") / "checkpoints"
-    for place in (tmp_path, *tmp_path.parents):
-        if str(place).startswith("/tmp/"):
-            place.chmod(0o755)
-    for path in (folder, *folder.glob("*.safetensors")):
-        path.chmod((0o700 if path.is_dir() else 0o600) if (path == folder) == (what == "folder") else 0o755)
-    command = [sys.executable, "-c", AS_ANYBODY, str(folder), str(folder.parent / "events.jsonl")]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.strip() == "Permission denied"
 
 
 DAMAGE = {
