@@ -50,10 +50,11 @@ def test_a_finished_run_from_elsewhere_calls_nothing_that_its_model_names(tmp_pa
     Experiment(tiny_config("fedavg")).run(out)
     forged(out / "final" / "mlp.safetensors", module)
     for result in (Experiment.load(out).run(out, resume=True), fedfuse.load_run(out), fedfuse.run(out, resume=True)):
-        with pytest.raises(DataError, match="is built by calling .* if you trust the file"):
+        with pytest.raises(DataError, match=r"is built by calling .* if you trust the file"):
             result.model()
     assert not was_called(module)
-    result.model(trust_own_code=True)
+    with pytest.raises(DataError, match="does not fit the network that 'own' builds now"):
+        result.model(trust_own_code=True)
     assert was_called(module)
 
 
