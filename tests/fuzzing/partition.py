@@ -23,7 +23,7 @@ LABELS = np.array([0, 1, 2, 0, 1, 2])
 
 
 def honest() -> list[Case]:
-    report = PartitionReport.of(Dirichlet(clients=3), PARTS, LABELS, 3)
+    report = PartitionReport.of(Dirichlet(clients=3, alpha=1.0), PARTS, LABELS, 3)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "partition.json"
         report.save(path)
@@ -37,7 +37,7 @@ def honest() -> list[Case]:
         "assignment": [sorted(part.tolist(), key=LABELS.__getitem__) for part in PARTS],
     }
     parts = [np.array(part) for part in earlier["assignment"]]
-    earlier["sha256"] = PartitionReport.of(Dirichlet(clients=3), parts, LABELS, 3).sha256
+    earlier["sha256"] = PartitionReport.of(Dirichlet(clients=3, alpha=1.0), parts, LABELS, 3).sha256
     return [now, (json.dumps(earlier).encode(), b"")]
 
 

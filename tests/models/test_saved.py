@@ -197,17 +197,12 @@ LARGE = {
 
 @pytest.mark.parametrize("name", list(LARGE))
 def test_a_network_that_is_much_larger_than_its_file_is_never_made(saved: Path, name: str) -> None:
-    def no_more(*_: Any) -> None:
-        raise AssertionError("the network was made")
-
-    file, began, memory = changed(saved, lambda about: about.update(LARGE[name])), time.monotonic(), _memory()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fedfuse.models.saved.create", no_more)
-        with pytest.raises(DataError, match=r"is not a model saved by fedfuse") as refusal:
-            fedfuse.load_model(file)
+    file, began, memory = changed(saved, lambda about: about.update(LARGE[name])), time.process_time(), _memory()
+    with pytest.raises(DataError, match=r"is not a model saved by fedfuse: its network") as refusal:
+        fedfuse.load_model(file)
     assert len(str(refusal.value)) < 500
-    assert time.monotonic() - began < 10
-    assert _memory() - memory < 300
+    assert time.process_time() - began < 2
+    assert _memory() - memory < 100
 
 
 def _memory() -> float:

@@ -27,6 +27,8 @@ OWN = {
 }
 """What a run calls its files in its folders; any other file is somebody else's."""
 HALF_WRITTEN = re.compile(r"\..+\.[0-9]+\.tmp")
+FOR_EVER = 1e12
+"""Seconds that no run takes."""
 MOST_ATTEMPTS = 1000
 """To lock a folder that others make and remove meanwhile."""
 
@@ -175,10 +177,12 @@ def _is_summary(value: Any) -> bool:
         isinstance(prototypes, dict)
         and {"name", "method", "seed"} <= value.keys()
         and type(value.get("rounds")) is int
-        and isinstance(value.get("seconds"), int | float)
+        and isinstance(seconds := value.get("seconds"), int | float)
+        and 0 <= seconds < FOR_EVER
         and all(isinstance(values, dict) and _is_measured(values) for values in prototypes.values())
     )
 
 
 def _is_measured(values: Mapping[str, Any]) -> bool:
-    return isinstance(values.get("accuracy_last", ""), float | int | None)
+    accuracy = values.get("accuracy_last", "")
+    return accuracy is None or (isinstance(accuracy, float | int) and 0 <= accuracy <= 1)

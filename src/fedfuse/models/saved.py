@@ -16,9 +16,9 @@ from fedfuse.core.tensor_files import DamagedError, read_header, read_safetensor
 from fedfuse.core.weights import Layout, Weights, is_finite
 from fedfuse.models import Architecture, Classifier, create
 from fedfuse.models.adapt import AdaptedClassifier
+from fedfuse.models.bounded import created
 from fedfuse.models.card import FORMAT, ModelCard
 from fedfuse.models.interface import Interface
-from fedfuse.models.plausible import check_size
 from fedfuse.models.predictor import Predictor
 from fedfuse.models.widths import fitted
 
@@ -64,30 +64,31 @@ def load_model(path: str | Path, trust_own_code: bool = False) -> Classifier:
     torch.Size([2, 10])
     """
     _check_file(Path(path))
-    card = _card(Path(path), trust_own_code)
-    tensors = _tensors(Path(path))
-    model = _filled(create(card.architecture, card.input_shape, card.classes, Key(0)), tensors, card, path)
+    card, model = _described(Path(path), trust_own_code)
+    model = _filled(model, _tensors(Path(path)), card, path)
     if card.interface is not None:
         model.predictor = Predictor(card.interface, card.input_shape)
         model.classes_ = card.interface.classes
     return model.eval()
 
 
-def _card(path: Path, trust_own_code: bool) -> ModelCard:
-    """What the file says of a model whose weights it may have; nothing large has been made until then."""
+def _described(path: Path, trust_own_code: bool) -> tuple[ModelCard, Classifier]:
+    """What the file says of its model, and the network that it describes."""
     try:
         header = read_header(path)
         _check_format(path, header.about)
         own = _own_code(header.about)
-        if own is None or trust_own_code:
+        if own is None:
             card = ModelCard.model_validate(header.about)
-            if own is None:
-                check_size(card, {name: place.shape for name, place in header.tensors.items()})
-            return card
+            return card, created(card, {name: place.shape for name, place in header.tensors.items()})
+        if trust_own_code:
+            card = ModelCard.model_validate(header.about)
     except ValidationError as error:
         raise _not_a_model(path, _first_mistake(error)) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise _not_a_model(path, f"{error}") from None
+    if trust_own_code:
+        return card, create(card.architecture, card.input_shape, card.classes, Key(0))
     raise DataError(
         f"{path} is built by calling '{own}'; if you trust the file, load it with trust_own_code=True "
         "(fedfuse export: --trust-own-code)"
@@ -104,7 +105,9 @@ def _tensors(path: Path) -> dict[str, Tensor]:
 def _check_format(path: Path, about: Any) -> None:
     number = about.get("format") if isinstance(about, Mapping) else None
     if isinstance(number, int) and number > FORMAT:
-        raise DataError(f"{path} has format {number}, and this version of fedfuse reads up to {FORMAT}; update fedfuse")
+        raise DataError(
+            f"{path} has format {str(number)[:9]}, and this version of fedfuse reads up to {FORMAT}; update fedfuse"
+        )
 
 
 def _own_code(about: Any) -> str | None:
