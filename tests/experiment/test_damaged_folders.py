@@ -13,7 +13,10 @@ import pytest
 
 from fedfuse.core.errors import ConfigError, FedfuseError, RunFolderError
 from fedfuse.core.tensor_files import read_safetensors, write_safetensors
+from fedfuse.experiment.api import run_all
+from fedfuse.experiment.comparison import Cell, complete, rehearse
 from fedfuse.experiment.run import Experiment
+from fedfuse.federation.folder import RunFolder
 from tests.experiment.test_resume import StopAt, assert_same
 from tests.helpers import Recorder, events_of, files_of, tiny_config
 
@@ -489,3 +492,28 @@ def test_another_experiment_does_not_replace_a_folder_whose_config_it_cannot_rea
     with pytest.raises((RunFolderError, ConfigError)):
         experiment(seed=3).run(folder, resume=True)
     assert files_of(folder)
+
+
+LOSSES = {
+    "both checkpoints": both(written(NEWEST, b""), written(OLDER, b"")),
+    "all checkpoints": removed("checkpoints"),
+    "the first line of the log": changed("events.jsonl", in_line(1, b"5\n")),
+    "the config": written("config.yaml", b"\xff"),
+}
+
+
+@pytest.mark.parametrize("name", list(LOSSES))
+def test_a_comparison_which_always_resumes_says_it_too_and_overwrites_if_asked(begun, tmp_path, name):
+    given = {tmp_path / "fedavg-seed0": experiment()}
+    (folder,) = given
+    shutil.copytree(begun["fedavg"][1], folder)
+    LOSSES[name](folder)
+    before = contents(folder)
+    with pytest.raises((RunFolderError, ConfigError)):
+        run_all(given)
+    cells = [Cell(experiment(), RunFolder(folder))]
+    with pytest.raises((RunFolderError, ConfigError)):
+        complete(rehearse(cells, overwrite=False))
+    assert contents(folder) == before
+    complete(rehearse(cells, overwrite=True))
+    assert files_of(folder / "final") == files_of(begun["fedavg"][0].folder.final)

@@ -9,6 +9,8 @@ from fedfuse.core.errors import ConfigError, RunFolderError
 from fedfuse.core.origin import origin
 from fedfuse.experiment.choices import as_begun
 from fedfuse.experiment.config import ExperimentConfig, Raw, read_yaml, validate
+from fedfuse.experiment.stored import check_models, load_run
+from fedfuse.federation.checkpoint import Saved, load_checkpoint
 from fedfuse.federation.events import read_events
 from fedfuse.federation.folder import RunFolder
 
@@ -33,13 +35,35 @@ def continued(config: ExperimentConfig, folder: RunFolder) -> ExperimentConfig:
     return as_begun(config, validate(read_yaml(folder.config))) if folder.holds_a_run() else config
 
 
-def lost_rounds(config: ExperimentConfig, folder: RunFolder) -> str | None:
-    """Why a folder without any checkpoint is not that of a run which never came to one; None if it is."""
+def last_checkpoint(config: ExperimentConfig, folder: RunFolder) -> Saved | None:
+    """From where the run in a folder goes on; None if it never came to a checkpoint."""
+    saved = load_checkpoint(folder.checkpoints, config.sha256(), folder.events)
+    if saved is None and _had_checkpoints(config, folder):
+        raise refusal(
+            folder, f"holds a run, but its checkpoints are gone ({folder.checkpoints}); bring them back, {ELSEWHERE}"
+        )
+    return saved
+
+
+def _had_checkpoints(config: ExperimentConfig, folder: RunFolder) -> bool:
+    """Whether a round was begun after one that has a checkpoint in any case, or there are models already."""
     every = config.federation.checkpoint_every
     first = 1 if every == "auto" else every
     begun = sum(event["event"] == "round_started" for event in read_events(folder.events))
-    if begun > first or any(folder.models()):
-        return f"holds a run, but its checkpoints are gone ({folder.checkpoints}); bring them back, {ELSEWHERE}"
+    return begun > first or any(folder.models())
+
+
+def unusable(config: ExperimentConfig, folder: RunFolder) -> str | None:
+    """Why the run in a folder is not this experiment's, or cannot be read or gone on with; None if it can."""
+    try:
+        if reason := other_experiment(config, folder):
+            return reason
+        if folder.is_complete():
+            check_models(folder, load_run(folder.path).summary)
+        else:
+            last_checkpoint(continued(config, folder), folder)
+    except RunFolderError as error:
+        return f"cannot be gone on with: {error}"
     return None
 
 

@@ -20,12 +20,12 @@ from fedfuse.experiment import presets
 from fedfuse.experiment.assembly import Built, build
 from fedfuse.experiment.choices import chosen
 from fedfuse.experiment.config import ExperimentConfig, Raw, assign, merge, read_yaml, validate
-from fedfuse.experiment.earlier import continued, lost_rounds, other_data, other_experiment, other_versions, refusal
+from fedfuse.experiment.earlier import continued, last_checkpoint, other_data, other_experiment, other_versions, refusal
 from fedfuse.experiment.finding import find_experiment
 from fedfuse.experiment.result import RunResult
 from fedfuse.experiment.stored import check_models, load_run
 from fedfuse.federation import Engine, Federation, Snapshot
-from fedfuse.federation.checkpoint import Saved, go_on_from, load_checkpoint, new_states, save_checkpoint
+from fedfuse.federation.checkpoint import Saved, go_on_from, new_states, save_checkpoint
 from fedfuse.federation.events import EventLog, Listener
 from fedfuse.federation.folder import RunFolder
 from fedfuse.federation.logged_rounds import LOG
@@ -187,10 +187,7 @@ class _Run:
     def _earlier(self) -> Saved | None:
         """Where a former process stopped, if it came to a checkpoint."""
         self.config = continued(self.config, self.folder)
-        saved = load_checkpoint(self.folder.checkpoints, self.config.sha256(), self.folder.events)
-        if saved is None and (reason := lost_rounds(self.config, self.folder)):
-            raise refusal(self.folder, reason)
-        return saved
+        return last_checkpoint(self.config, self.folder)
 
     def _lay_out(self, built: Built, saved: Saved | None) -> None:
         """Bring the folder to the state in which the next round may begin."""
