@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
+
 import pytest
 
-from fedfuse.core.files import write_atomically, write_bytes, write_text
+from fedfuse.core.files import create, is_there, names_in, write_atomically, write_bytes, write_text
 
 
 def test_the_new_content_is_there_and_nothing_else(tmp_path):
@@ -48,3 +52,44 @@ def test_a_writer_that_writes_nothing_changes_nothing(tmp_path):
     with pytest.raises(FileNotFoundError):
         write_atomically(tmp_path / "b.txt", lambda _: None)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_that_somebody_laid_is_not_followed(tmp_path):
+    """Who may write into the folder knows the name of the file that is about to be written."""
+    (tmp_path / "victim").write_text("theirs")
+    (tmp_path / f".b.txt.{os.getpid()}.tmp").symlink_to(tmp_path / "victim")
+    write_text(tmp_path / "b.txt", "new")
+    assert (tmp_path / "victim").read_text() == "theirs"
+    assert (tmp_path / "b.txt").read_text() == "new"
+    (tmp_path / "link").symlink_to(tmp_path / "victim")
+    with pytest.raises(FileExistsError):
+        create(tmp_path / "link")
+
+
+def test_what_a_killed_process_left_is_no_hindrance(tmp_path):
+    """In a container every process has the same number."""
+    (tmp_path / f".b.txt.{os.getpid()}.tmp").write_text("half")
+    write_text(tmp_path / "b.txt", "new")
+    assert [path.name for path in tmp_path.iterdir()] == ["b.txt"]
+
+
+def test_a_private_file_is_private_from_its_first_byte(tmp_path):
+    with create(tmp_path / "x", private=True):
+        assert stat.S_IMODE((tmp_path / "x").stat().st_mode) == 0o600
+
+
+def test_only_what_is_not_there_is_not_there(tmp_path, monkeypatch):
+    (tmp_path / "a").write_text("x")
+    (tmp_path / "dangling").symlink_to("nowhere")
+    assert [is_there(tmp_path / name) for name in ("a", "b", "a/b", "dangling")] == [True, False, False, False]
+    assert names_in(tmp_path / "b") == []
+    assert names_in(tmp_path) == ["a", "dangling"]
+    for number in (errno.EACCES, errno.EIO, errno.ESTALE):
+
+        def fail(*_, number=number, **__):
+            raise OSError(number, os.strerror(number))
+
+        with monkeypatch.context() as patch:
+            patch.setattr("pathlib.Path.stat", fail)
+            with pytest.raises(OSError, match=os.strerror(number)):
+                is_there(tmp_path / "a")

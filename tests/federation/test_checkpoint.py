@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from fedfuse.core.errors import RunFolderError
 from fedfuse.core.tensor_files import read_safetensors, write_safetensors
 from fedfuse.federation import RoundRecord, ServerState, Snapshot
-from fedfuse.federation.checkpoint import Saved, forget_after, load_checkpoint, new_states, save_checkpoint
+from fedfuse.federation.checkpoint import Saved, go_on_from, load_checkpoint, new_states, save_checkpoint
 from fedfuse.federation.client_states import HeldStates
 from fedfuse.federation.events import EventLog
 from fedfuse.federation.state import History, PrototypeRecord
@@ -137,7 +137,7 @@ def test_a_log_that_lost_its_end_falls_back_to_the_one_before(tmp_path):
 def test_without_log_or_states_one_sentence_says_what_is_missing(tmp_path, what):
     saved(tmp_path, snapshot_of(1, RICH, STATES), snapshot_of(2, RICH, STATES))
     (tmp_path / what).rename(tmp_path / "away")
-    with pytest.raises(RunFolderError, match=rf"{what} is not as the run left it .*bring it back"):
+    with pytest.raises(RunFolderError, match=rf"{what} is not as the run left it.*; bring back what is damaged"):
         loaded(tmp_path)
     (tmp_path / "away").rename(tmp_path / what)
     assert_same(loaded(tmp_path), snapshot_of(2, RICH, STATES))
@@ -148,12 +148,14 @@ def test_states_in_memory_only_are_no_checkpoint(tmp_path):
         save_checkpoint(tmp_path, Saved(snapshot_of(1, RICH, STATES), EventLog().mark()), "id")
 
 
-def test_what_is_later_is_forgotten(tmp_path):
-    saved(tmp_path, snapshot_of(1, RICH, STATES), snapshot_of(2, RICH, STATES))
-    forget_after(tmp_path, 1)
+def test_what_is_later_is_set_aside(tmp_path):
+    newest = saved(tmp_path, snapshot_of(1, RICH, STATES), snapshot_of(2, RICH, STATES))
+    newest.write_bytes(newest.read_bytes()[:-1])
+    go_on_from(tmp_path, load_checkpoint(tmp_path, "id", tmp_path / LOG))
     assert sorted(path.name for path in tmp_path.rglob("round-*")) == [
         "round-000001.safetensors",
         "round-000001.states",
+        "round-000002.safetensors.damaged",
     ]
     assert_same(loaded(tmp_path), snapshot_of(1, RICH, STATES))
 
@@ -164,9 +166,54 @@ def test_a_file_of_somebody_else_falls_back_to_the_one_before(tmp_path):
     assert_same(loaded(tmp_path), snapshot_of(1))
 
 
-def test_only_damaged_ones_are_none(tmp_path):
+def test_only_damaged_ones_are_named(tmp_path):
     saved(tmp_path, snapshot_of(1)).write_bytes(b"half")
-    assert loaded(tmp_path) is None
+    with pytest.raises(RunFolderError, match=r"round-000001\.safetensors \(the file ends too early\); bring back"):
+        loaded(tmp_path)
+
+
+def test_files_of_others_are_neither_counted_nor_removed(tmp_path):
+    """Copies that a person put aside sort after every number."""
+    kept = saved(tmp_path, snapshot_of(1), snapshot_of(2))
+    for name in (
+        "round-best.safetensors",
+        "round-keep.safetensors",
+        "round-3.safetensors",
+        "round-0000009.safetensors",
+    ):
+        (tmp_path / name).write_bytes(kept.read_bytes())
+    saved(tmp_path, *(snapshot_of(number) for number in range(1, 6)))
+    assert sorted(path.name for path in tmp_path.glob("*.safetensors")) == [
+        "round-0000009.safetensors",
+        "round-000004.safetensors",
+        "round-000005.safetensors",
+        "round-3.safetensors",
+        "round-best.safetensors",
+        "round-keep.safetensors",
+    ]
+
+
+def test_states_of_another_run_are_noticed(tmp_path):
+    """As many clients with states of as many rounds, but other states."""
+    (tmp_path / "other").mkdir()
+    other = {0: {"c_i": torch.zeros(4)}, 12: STATES[12]}
+    saved(tmp_path, snapshot_of(1, RICH, STATES))
+    saved(tmp_path / "other", snapshot_of(1, RICH, other))
+    place = "clients/round-000001.states"
+    (tmp_path / place).write_bytes((tmp_path / "other" / place).read_bytes())
+    with pytest.raises(RunFolderError, match="clients is not as the run left it"):
+        loaded(tmp_path)
+
+
+def test_states_that_are_damaged_during_a_run_are_not_used(tmp_path):
+    saved(tmp_path, snapshot_of(1, RICH, STATES))
+    found = loaded(tmp_path)
+    segment = tmp_path / "clients" / "round-000001.states"
+    content = bytearray(segment.read_bytes())
+    content[-1] ^= 1
+    segment.write_bytes(content)
+    with pytest.raises(RunFolderError, match=r"was damaged or removed while the run was using it .*--resume goes on"):
+        found.clients[12]
 
 
 def test_another_experiments_is_refused(tmp_path):
@@ -175,7 +222,7 @@ def test_another_experiments_is_refused(tmp_path):
         loaded(tmp_path, "other")
 
 
-@pytest.mark.parametrize(("written", "age"), [(1, "an earlier"), (2, "an earlier"), (99, "a later")])
+@pytest.mark.parametrize(("written", "age"), [(2, "an earlier"), (3, "an earlier"), (99, "a later")])
 def test_one_of_another_format_is_refused_in_one_sentence(tmp_path, written, age):
     path = saved(tmp_path, snapshot_of(1, RICH, STATES))
     tensors, about = read_safetensors(path)

@@ -8,7 +8,8 @@ from contextlib import closing
 
 import pytest
 
-from fedfuse.federation.events import EventLog, finished_rounds
+from fedfuse.core.errors import RunFolderError
+from fedfuse.federation.events import EventLog, finished_rounds, last_event, read_events
 from tests.helpers import Recorder
 
 
@@ -107,3 +108,43 @@ def test_what_is_emitted_is_on_disk_at_once(tmp_path):
         for number in range(3):
             log.emit("x", number=number)
             assert [entry["number"] for entry in lines(path)] == list(range(number + 1))
+
+
+@pytest.mark.parametrize("tail", [b"", b'{"event": "x"', b"\x00" * 100, b"\xff\xfe", b"null", b"[" * 99_999])
+def test_what_a_killed_process_left_at_the_end_is_passed_over(tmp_path, tail):
+    path = tmp_path / "events.jsonl"
+    list(marks(path, 1))
+    before = list(read_events(path))
+    path.write_bytes(path.read_bytes() + tail)
+    assert list(read_events(path)) == before
+
+
+DAMAGED_LINES = [
+    b"text",
+    b"\xff",
+    b"5",
+    b"null",
+    b"{}",
+    b'{"event": 5}',
+    b"[" * 99_999,
+    b"\x00" * 9,
+    b'{"a": ' + b"9" * 5000,
+]
+
+
+@pytest.mark.parametrize("line", DAMAGED_LINES)
+def test_damage_in_the_middle_is_said_and_not_taken_for_the_end(tmp_path, line):
+    path = tmp_path / "events.jsonl"
+    list(marks(path, 2))
+    lines = path.read_bytes().splitlines()
+    lines[2] = line
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    with pytest.raises(RunFolderError, match=r"events\.jsonl, line 3 is damaged; bring the log back"):
+        list(read_events(path))
+
+
+def test_the_last_event(tmp_path):
+    path = tmp_path / "events.jsonl"
+    assert last_event(path) is None
+    list(marks(path, 1))
+    assert last_event(path)["event"] == "run_finished"

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import stat
+import subprocess
+import sys
+
 import pytest
 
 from fedfuse.core.errors import RunFolderError
 from fedfuse.federation.folder import RunFolder
+
+OURS = [
+    "checkpoints/round-000012.safetensors",
+    "checkpoints/round-000013.safetensors.damaged",
+    "checkpoints/clients/round-1000012.states",
+    "final/a-model.safetensors",
+    "final/clients/7.safetensors",
+    "pictures/accuracy.png",
+]
+MINE = ["notes.txt", "checkpoints/round-best.safetensors", "final/why.md", "pictures/mine.svg", "final/clients/me.txt"]
 
 
 def opened(path):
@@ -53,12 +67,19 @@ def test_clearing_removes_a_run_and_nothing_else(tmp_path):
     arrays = tmp_path / "partition.safetensors"
     for path in (folder.config, folder.partition, arrays, folder.events, folder.summary):
         path.write_text("x")
-    for sub in (folder.checkpoints, folder.final, folder.pictures):
-        sub.mkdir()
-        (sub / "x").write_text("x")
-    (tmp_path / "notes.txt").write_text("mine")
+    for name in (*OURS, *MINE):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
     folder.clear()
-    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()) == sorted(
+        ["config.yaml", *MINE]
+    )
+    for name in MINE:
+        (tmp_path / name).unlink()
+    folder.clear()
+    assert [path.name for path in tmp_path.iterdir()] == ["config.yaml"], (
+        "as long as it is there, the folder is a run's"
+    )
 
 
 def test_a_folder_whose_clearing_was_cut_off_can_still_be_used(tmp_path, monkeypatch):
@@ -71,7 +92,81 @@ def test_a_folder_whose_clearing_was_cut_off_can_still_be_used(tmp_path, monkeyp
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("fedfuse.federation.folder.shutil.rmtree", killed)
+        patch.setattr("pathlib.Path.rmdir", killed)
         with pytest.raises(KeyboardInterrupt):
             folder.clear()
     opened(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["summary.json", *OURS[:2], *OURS[3:5]])
+def test_any_result_is_a_run(tmp_path, name):
+    folder = RunFolder(tmp_path)
+    for stranger in ("config.yaml", *MINE, "checkpoints/clients/round-000001.states"):
+        (tmp_path / stranger).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / stranger).write_text("x")
+    assert not folder.holds_a_run()
+    (tmp_path / name).write_text("x")
+    assert folder.holds_a_run()
+
+
+def test_a_finished_round_in_the_log_is_a_run(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.events.write_text('{"event": "run_started"}\n{"event": "round_started", "round": 1}\n')
+    assert not folder.holds_a_run()
+    folder.events.write_text(folder.events.read_text() + '{"event": "round_finished", "round": 1}\n')
+    assert folder.holds_a_run()
+
+
+def test_only_half_written_files_are_swept(tmp_path):
+    for name in (
+        ".config.yaml.123.tmp",
+        ".notes.tmp",
+        ".a.tmp",
+        "b.tmp",
+        "checkpoints/.round-000001.safetensors.9.tmp",
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    RunFolder(tmp_path).sweep()
+    left = sorted(path.name for path in tmp_path.rglob("*") if path.is_file())
+    assert left == [".a.tmp", ".notes.tmp", "b.tmp"]
+
+
+def test_the_lock_is_nobody_elses_to_read(tmp_path):
+    with RunFolder(tmp_path / "run").opened():
+        assert stat.S_IMODE((tmp_path / "run" / ".lock").stat().st_mode) == 0o600
+
+
+RACE = """
+import sys, time
+from pathlib import Path
+from fedfuse.core.errors import RunFolderError
+from fedfuse.federation.folder import RunFolder
+folder, inside, seconds = RunFolder(Path(sys.argv[1])), Path(sys.argv[2]), float(sys.argv[3])
+held = together = 0
+end = time.monotonic() + seconds
+while time.monotonic() < end:
+    try:
+        with folder.opened():
+            held += 1
+            try:
+                inside.mkdir()
+            except FileExistsError:
+                together += 1
+            else:
+                inside.rmdir()
+    except RunFolderError:
+        pass
+print(held, together)
+"""
+
+
+def test_two_processes_never_have_the_lock_at_a_time(tmp_path):
+    """Nothing comes to be in the folder, so that each holder removes it and its lock again."""
+    command = [sys.executable, "-c", RACE, str(tmp_path / "a" / "run"), str(tmp_path / "inside"), "2.0"]
+    racers = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(6)]
+    said = [racer.communicate(timeout=60) for racer in racers]
+    assert [errors for _, errors in said] == [""] * 6
+    counts = [tuple(map(int, out.split())) for out, _ in said]
+    assert sum(held for held, _ in counts) > 100
+    assert sum(together for _, together in counts) == 0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import resource
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -154,6 +156,12 @@ HOSTILE = {
     "a name of a column": (set_at("interface", "inputs", "columns", value=["a"]), "1 names of columns do not fit"),
     "a key from elsewhere": (set_at("interface", "inputs", "pickle", value="x"), "unknown key 'pickle'"),
     "other widths": (set_at("architecture", "hidden", value=[6, 6]), "does not fit the network that 'mlp' builds now"),
+    "classes of words": (set_at("classes", value="x"), "classes: Input should be a valid integer"),
+    "no classes": (lambda about: about.pop("classes"), "classes: Field required"),
+    "a shape of sizes in words": (set_at("input_shape", value=["2"]), "is not the shape of an input"),
+    "a text's shape with more": (set_at("input_shape", value={"length": 2, "evil": 5}), "unexpected keyword"),
+    "a surrogate": (set_at("architecture", "arch", value="\ud800"), "architecture"),
+    "a very long reason": (set_at("input_shape", value=["x" * 99] * 999), "is not the shape of an input|xxx"),
 }
 
 
@@ -164,6 +172,87 @@ def test_metadata_that_were_tampered_with_are_refused_in_one_sentence(saved: Pat
         fedfuse.load_model(changed(saved, change))
     assert "\n" not in str(refusal.value)
     assert "changed.safetensors" in str(refusal.value)
+
+
+LARGE = {
+    "very many classes": {"classes": 10**9, "interface": None},
+    "more classes than numbers": {"classes": 10**30, "interface": None},
+    "a very large input": {"input_shape": [10**6, 10**6], "interface": None},
+    "a very wide layer": {"architecture": {"arch": "mlp", "hidden": [10**9]}},
+    "two very wide layers": {"architecture": {"arch": "mlp", "hidden": [10**12, 10**12]}},
+    "very many layers": {"architecture": {"arch": "mlp", "hidden": [6] * 100_000}},
+    "a very large head": {"architecture": {"arch": "mlp", "hidden": [6], "projection_head": 10**9}},
+    "a very deep network": {
+        "architecture": {"arch": "text_transformer", "layers": 10**9},
+        "input_shape": {"length": 2, "vocabulary": 5},
+        "interface": None,
+    },
+    "very many words": {
+        "architecture": {"arch": "text_cnn"},
+        "input_shape": {"length": 2, "vocabulary": 10**10},
+        "interface": None,
+    },
+}
+
+
+@pytest.mark.parametrize("name", list(LARGE))
+def test_a_network_that_is_much_larger_than_its_file_is_never_made(saved: Path, name: str) -> None:
+    file, began, memory = changed(saved, lambda about: about.update(LARGE[name])), time.process_time(), _memory()
+    with pytest.raises(DataError, match=r"is not a model saved by fedfuse: its network") as refusal:
+        fedfuse.load_model(file)
+    assert len(str(refusal.value)) < 500
+    assert time.process_time() - began < 2
+    assert _memory() - memory < 100
+
+
+def _memory() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def rewritten(path: Path, change: Callable[[dict[str, torch.Tensor]], object]) -> Path:
+    """The same file with other tensors, and a digest that fits."""
+    tensors, about = read_safetensors(path)
+    change(tensors)
+    write_safetensors(path, tensors, about)
+    return path
+
+
+WEIGHT = "classifier.weight"
+TENSORS: dict[str, tuple[Callable[[dict[str, torch.Tensor]], object], str]] = {
+    "whole numbers": (lambda t: t.update({WEIGHT: t[WEIGHT].long()}), "holds what is not a finite number"),
+    "complex numbers": (lambda t: t.update({WEIGHT: t[WEIGHT].to(torch.complex64)}), "not a finite number"),
+    "no numbers": (lambda t: t.update({WEIGHT: t[WEIGHT] * float("nan")}), "the run that made it has diverged"),
+    "infinite numbers": (lambda t: t.update({WEIGHT: t[WEIGHT] / 0}), "the run that made it has diverged"),
+    "one tensor more": (lambda t: t.update(more=torch.zeros(3)), "does not fit the network .* 'more'"),
+    "one tensor less": (lambda t: t.pop(WEIGHT), "does not fit the network .* 'classifier.weight'"),
+    "another shape": (lambda t: t.update({WEIGHT: t[WEIGHT][:-1]}), "does not fit the network"),
+    "no tensors": (lambda t: t.clear(), "does not fit the network"),
+}
+
+
+@pytest.mark.parametrize("name", list(TENSORS))
+def test_weights_that_are_none_are_refused_in_one_sentence(saved: Path, name: str) -> None:
+    change, words = TENSORS[name]
+    with pytest.raises(DataError, match=words) as refusal:
+        fedfuse.load_model(rewritten(saved, change))
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("place", [-1, -40, 60, 200])
+def test_a_flipped_bit_is_noticed(saved: Path, place: int) -> None:
+    content = bytearray(saved.read_bytes())
+    content[place] ^= 16
+    saved.write_bytes(content)
+    with pytest.raises(DataError, match="is not a model saved by fedfuse"):
+        fedfuse.load_model(saved)
+
+
+def test_a_file_of_a_version_without_digests_is_read(saved: Path) -> None:
+    from safetensors.torch import save
+
+    expected, (tensors, about) = fedfuse.load_model(saved), read_safetensors(saved)
+    saved.write_bytes(save(tensors, {"fedfuse": json.dumps(about)}))
+    assert Weights.of(fedfuse.load_model(saved)).equals(Weights.of(expected))
 
 
 def test_a_file_cut_off_anywhere_is_refused_in_one_sentence(saved: Path) -> None:

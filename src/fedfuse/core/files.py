@@ -16,6 +16,7 @@ def replacing(path: Path) -> Iterator[Path]:
     """A temporary neighbour of ``path`` to fill, which is then flushed to the disk and renamed into place."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary.unlink(missing_ok=True)  # of a killed process that had this number, or a link that somebody laid there
     try:
         yield temporary
         flush(temporary)
@@ -23,6 +24,11 @@ def replacing(path: Path) -> Iterator[Path]:
     finally:
         temporary.unlink(missing_ok=True)
     flush(path.parent)
+
+
+def create(path: Path, private: bool = False) -> BinaryIO:
+    """A new file to write; whatever is there already, a link too, is an error. Others cannot read a private one."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666), "wb")
 
 
 def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
@@ -36,8 +42,8 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    with replacing(path) as temporary:
-        temporary.write_bytes(content)
+    with replacing(path) as temporary, create(temporary) as file:
+        file.write(content)
 
 
 def copy(source: BinaryIO, target: BinaryIO, length: int) -> None:
@@ -57,6 +63,23 @@ def flush(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is such a file or folder; a disk that does not answer, or not to us, is an error and not a no."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+def names_in(folder: Path) -> list[str]:
+    """What lies in a folder; nothing if there is no such folder."""
+    try:
+        return sorted(entry.name for entry in folder.iterdir())
+    except FileNotFoundError:
+        return []
 
 
 def cache_folder() -> Path:

@@ -9,6 +9,8 @@ from fedfuse.core.errors import ConfigError, RunFolderError
 from fedfuse.core.origin import origin
 from fedfuse.experiment.choices import as_begun
 from fedfuse.experiment.config import ExperimentConfig, Raw, read_yaml, validate
+from fedfuse.experiment.stored import check_models, load_run
+from fedfuse.federation.checkpoint import Saved, load_checkpoint
 from fedfuse.federation.events import read_events
 from fedfuse.federation.folder import RunFolder
 
@@ -30,7 +32,49 @@ def other_experiment(config: ExperimentConfig, folder: RunFolder) -> str | None:
 
 def continued(config: ExperimentConfig, folder: RunFolder) -> ExperimentConfig:
     """The experiment as the run in a folder began it, with what that run chose by itself."""
-    return as_begun(config, validate(read_yaml(folder.config))) if folder.config.exists() else config
+    return as_begun(config, validate(read_yaml(folder.config))) if folder.holds_a_run() else config
+
+
+def last_checkpoint(config: ExperimentConfig, folder: RunFolder) -> Saved | None:
+    """From where the run in a folder goes on; None if it never came to a checkpoint."""
+    saved = load_checkpoint(folder.checkpoints, config.sha256(), folder.events)
+    if saved is None and _had_checkpoints(config, folder):
+        raise refusal(
+            folder, f"holds a run, but its checkpoints are gone ({folder.checkpoints}); bring them back, {ELSEWHERE}"
+        )
+    return saved
+
+
+def _had_checkpoints(config: ExperimentConfig, folder: RunFolder) -> bool:
+    """Whether a round was begun after one that has a checkpoint in any case, or there are models already."""
+    every = config.federation.checkpoint_every
+    first = 1 if every == "auto" else every
+    begun = sum(event["event"] == "round_started" for event in read_events(folder.events))
+    return begun > first or any(folder.models())
+
+
+def unusable(config: ExperimentConfig, folder: RunFolder) -> str | None:
+    """Why the run in a folder is not this experiment's, or cannot be read or gone on with; None if it can."""
+    try:
+        if reason := other_experiment(config, folder):
+            return reason
+        if folder.is_complete():
+            check_models(folder, load_run(folder.path).summary)
+        else:
+            last_checkpoint(continued(config, folder), folder)
+    except RunFolderError as error:
+        return f"cannot be gone on with: {error}"
+    return None
+
+
+def other_versions(folder: RunFolder) -> dict[str, tuple[str, str]]:
+    """The versions of fedfuse and torch that the run was last gone on with, and the present ones, where they differ."""
+    starts, now = _starts(folder), origin().to_json()
+    before = starts[-1].get("origin") if starts else None
+    if not isinstance(before, dict):
+        return {}
+    changed = (what for what in ("fedfuse", "torch") if before.get(what) != now[what])
+    return {what: (str(before.get(what)), str(now[what])) for what in changed}
 
 
 def _other_code(config: ExperimentConfig, folder: RunFolder) -> str | None:
@@ -57,8 +101,12 @@ def _beginning(folder: RunFolder) -> dict[str, Any]:
 
 def has_other_origin(folder: RunFolder) -> bool:
     """Whether any part of the run was made by another version, with another torch or on another kind of machine."""
-    starts = [event for event in read_events(folder.events) if event["event"] in ("run_started", "run_resumed")]
-    return any(start.get("origin") != origin().to_json() for start in starts)
+    return any(start.get("origin") != origin().to_json() for start in _starts(folder))
+
+
+def _starts(folder: RunFolder) -> list[dict[str, Any]]:
+    """How the run was begun, and gone on with."""
+    return [event for event in read_events(folder.events) if event["event"] in ("run_started", "run_resumed")]
 
 
 def refusal(folder: RunFolder, reason: str) -> RunFolderError:

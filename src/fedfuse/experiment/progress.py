@@ -77,6 +77,10 @@ MISHAPS = {
     "metric_failed": "metric {metric} has no value: {reason}",
     "client_retried": "client {client} was retried: {reason}",
     "work_retried": "{what} was retried: {reason}",
+    "checkpoint_skipped": "{file} was passed over, and the run goes on from the checkpoint before: {reason}",
+    "version_changed": (
+        "{what} was {before} and is {now} now: the last digits may differ from those of a run in one go"
+    ),
 }
 """Sentences about events."""
 
@@ -89,7 +93,9 @@ def mishap(event: Event) -> str | None:
 
 
 def notice(event: Event) -> str | None:
-    """What a run decided by itself, in a sentence."""
+    """What a run found or decided by itself, in a sentence."""
+    if event["event"] == "run_found":
+        return "already finished: nothing was run, and this is the result that lies in the folder"
     if event.get("chosen"):
         return f"left to fedfuse: {', '.join(f'{key}={dumps(value)}' for key, value in event['chosen'].items())}"
     if event["event"] == "client_joined":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
@@ -27,6 +27,8 @@ class RunResult:
     summary: dict[str, Any]
     history: tuple[RoundRecord, ...]
     is_finished: bool = True
+    runs_own_code: bool = field(default=False, compare=False)
+    """Whether this process made the run, and so has called whatever builds its models already."""
 
     @property
     def accuracy(self) -> dict[str, float]:
@@ -48,19 +50,23 @@ class RunResult:
         """When, with which code and where it was begun and gone on with."""
         return list(starts(self.folder))
 
-    def model(self, prototype: str | None = None) -> Classifier:
-        """The final model of a prototype, ready for inference; the only one if there is one."""
+    def model(self, prototype: str | None = None, trust_own_code: bool = False) -> Classifier:
+        """The final model of a prototype, ready for inference; the only one if there is one.
+
+        Of a run that another process made, a network of one's own (``arch: own``) is rebuilt only with
+        ``trust_own_code``: its file names a function, which is imported and called.
+        """
         prototypes = self.summary["prototypes"]
         name = prototype or next(iter(prototypes))
         if name not in prototypes:
             raise ConfigError(unknown("model", name, prototypes))
         if not self.is_finished:
             raise RunFolderError(f"the run in {self.folder.path} has no final model yet; resume it")
-        return load_model(self.folder.final_weights(name), trust_own_code=True)  # this run has called it already
+        return load_model(self.folder.final_weights(name), trust_own_code or self.runs_own_code)
 
-    def client_model(self, client: int) -> Classifier:
+    def client_model(self, client: int, trust_own_code: bool = False) -> Classifier:
         """A client's own final model, where a method leaves none on the server."""
-        return load_model(self.folder.final_client(client), trust_own_code=True)
+        return load_model(self.folder.final_client(client), trust_own_code or self.runs_own_code)
 
     def records(self) -> list[dict[str, Any]]:
         """The history as plain rows, one for every round and model."""

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +20,16 @@ from fedfuse.experiment import presets
 from fedfuse.experiment.assembly import Built, build
 from fedfuse.experiment.choices import chosen
 from fedfuse.experiment.config import ExperimentConfig, Raw, assign, merge, read_yaml, validate
-from fedfuse.experiment.earlier import continued, other_data, other_experiment, refusal
+from fedfuse.experiment.earlier import continued, last_checkpoint, other_data, other_experiment, other_versions, refusal
 from fedfuse.experiment.finding import find_experiment
 from fedfuse.experiment.lessons import doubts
 from fedfuse.experiment.result import RunResult
+from fedfuse.experiment.stored import check_models, load_run
 from fedfuse.federation import Engine, Federation, Snapshot
-from fedfuse.federation.checkpoint import Saved, forget_after, load_checkpoint, new_states, save_checkpoint
+from fedfuse.federation.checkpoint import Saved, go_on_from, new_states, save_checkpoint
 from fedfuse.federation.events import EventLog, Listener
 from fedfuse.federation.folder import RunFolder
+from fedfuse.federation.logged_rounds import LOG
 from fedfuse.federation.summary import summarise
 from fedfuse.models.saved import save_model
 from fedfuse.parts.protocol.nothing import KEPT_MODEL
@@ -157,9 +159,9 @@ class _Run:
         self.chosen: dict[str, Any] = {}
 
     def finish(self) -> RunResult:
+        if self.keep and self.folder.is_complete():
+            return self._found()
         saved = self._earlier() if self.keep else None
-        if saved and self._is_over(saved.snapshot) and self.folder.is_complete():
-            return RunResult(self.folder, self.folder.read_summary(), tuple(saved.snapshot.server.history))
         # Before anything is written: an impossible experiment leaves no trace.
         built = build(self.config, self.log, self.engine)
         self.chosen = chosen(self.config, built.config)
@@ -176,10 +178,17 @@ class _Run:
             built.federation.engine.close()
         return self._conclude(built, snapshot)
 
+    def _found(self) -> RunResult:
+        """A run that is over is read, if all of it is still there."""
+        result = load_run(self.folder.path)
+        check_models(self.folder, result.summary)
+        self.log.tell("run_found", rounds=result.summary["rounds"])
+        return result
+
     def _earlier(self) -> Saved | None:
         """Where a former process stopped, if it came to a checkpoint."""
         self.config = continued(self.config, self.folder)
-        return load_checkpoint(self.folder.checkpoints, self.config.sha256(), self.folder.events)
+        return last_checkpoint(self.config, self.folder)
 
     def _lay_out(self, built: Built, saved: Saved | None) -> None:
         """Bring the folder to the state in which the next round may begin."""
@@ -187,13 +196,18 @@ class _Run:
         if saved is None:
             self.folder.clear()
         else:
-            forget_after(self.folder.checkpoints, saved.snapshot.server.round)
+            go_on_from(self.folder.checkpoints, saved)
             self.log.cut(saved.log)
         write_text(self.folder.config, self.config.to_yaml())
         built.partition.save(self.folder.partition)
         event = "run_resumed" if saved else "run_started"
         facts = {**built.facts, **({"chosen": self.chosen} if self.chosen else {})}
+        others = other_versions(self.folder) if saved else {}
         self.log.emit(event, rounds=self.config.federation.rounds, **facts, origin=origin().to_json())
+        for skipped in saved.skipped if saved else ():
+            self.log.emit("checkpoint_skipped", **skipped._asdict())
+        for what, (before, now) in others.items():
+            self.log.emit("version_changed", what=what, before=before, now=now)
 
     def _start(self, federation: Federation, identity: str) -> Snapshot:
         snapshot = replace(federation.start(), clients=new_states(self.folder.checkpoints))
@@ -229,23 +243,28 @@ class _Run:
 
     def _conclude(self, built: Built, snapshot: Snapshot) -> RunResult:
         config, server = self.config, snapshot.server
-        self._save_models(built, snapshot)
+        models = self._save_models(built, snapshot)
         about = {**config.names(), **built.facts}
         target, metrics = config.evaluation.target_accuracy, config.evaluation.metrics
         summary = summarise(server, about, target, config.recipe.has_server_model, metrics)
         if config.evaluation.pictures:
             draw_run(self.folder.pictures, server.history, built.partition, target)
         said = {"doubts": list(doubts(summary))}
-        self.log.emit("run_finished", seconds=summary["seconds"], **(said if said["doubts"] else {}))
+        about_log = {LOG: asdict(self.log.mark())}
+        self.log.emit(
+            "run_finished", seconds=summary["seconds"], models=models, **(said if said["doubts"] else {}), **about_log
+        )
         self.folder.write_summary(summary)  # last: its presence means that the run is complete
-        return RunResult(self.folder, summary, tuple(server.history))
+        return RunResult(self.folder, summary, tuple(server.history), runs_own_code=True)
 
-    def _save_models(self, built: Built, snapshot: Snapshot) -> None:
-        """The server's models, or the clients' own where the server has none."""
-        bank = built.federation.bank
+    def _save_models(self, built: Built, snapshot: Snapshot) -> int:
+        """The server's models, or the clients' own where the server has none; how many they are."""
+        bank, saved = built.federation.bank, 0
         for path, name, weights in self._finals(built.federation, snapshot):
             architecture, network = self.config.models[name], bank.lend(name, weights)
             save_model(path, architecture, bank.input_shape, bank.classes, weights, built.interface, network)
+            saved += 1
+        return saved
 
     def _finals(self, federation: Federation, snapshot: Snapshot) -> Iterator[tuple[Path, str, Weights]]:
         """Each model's file, prototype and weights, one after another."""

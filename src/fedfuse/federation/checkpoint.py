@@ -1,29 +1,34 @@
 """A snapshot on the disk: weights and memories in one safetensors file, written whole or not at all.
 
 What grows lies elsewhere and is not written again: the records of rounds are in the log, of which the file has a mark,
-and clients' states in a store, of which it has a tally. A checkpoint is not read if log or states are no longer those.
+and clients' states in a store, of which it has a tally. A checkpoint is not read if log or states are no longer those,
+or if it has not the digest that it was written with.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from safetensors import SafetensorError
 from torch import Tensor
 
 from fedfuse.core.errors import RunFolderError
-from fedfuse.core.tensor_files import read_safetensors, write_safetensors
+from fedfuse.core.round_files import path_of, rounds_in
+from fedfuse.core.tensor_files import DamagedError, read_header, read_safetensors, write_safetensors
 from fedfuse.core.weights import Layout, Weights
-from fedfuse.federation.events import Mark, finished_rounds
-from fedfuse.federation.state import History, RoundRecord, ServerState, Snapshot
-from fedfuse.federation.state_store import StateStore, StoredStates, Tally, forget_segments_after
+from fedfuse.federation.events import Mark
+from fedfuse.federation.logged_rounds import rounds_until
+from fedfuse.federation.state import History, ServerState, Snapshot
+from fedfuse.federation.state_store import StateStore, StoredStates, forget_segments_after
 
-FORMAT = 3
-"""1 had states and memories under names that parts shared; 2 had all records and all clients' states in the file."""
+FORMAT = 4
+"""1 had names that parts shared for states and memories; 2 had all records and states in the file; 3 had no digests."""
+SUFFIX = ".safetensors"
+DAMAGED = ".damaged"
+"""What a file that could not be read is called from then on, so that nothing is lost."""
 KEPT = 2
 """Checkpoints kept: the newest, and one more in case the disk loses it."""
 
@@ -33,12 +38,20 @@ def new_states(folder: Path) -> StoredStates:
     return StoredStates(StateStore(_states(folder)), 0)
 
 
+class Skipped(NamedTuple):
+    """A checkpoint that could not be gone on from."""
+
+    file: str
+    reason: str
+
+
 @dataclass(frozen=True)
 class Saved:
-    """A snapshot, and the place in the log before which the records of its rounds are."""
+    """A snapshot, the place in the log before which the records of its rounds are, and newer ones that were no good."""
 
     snapshot: Snapshot
     log: Mark
+    skipped: tuple[Skipped, ...] = ()
 
 
 def save_checkpoint(folder: Path, saved: Saved, config_sha256: str) -> Path:
@@ -56,61 +69,94 @@ def save_checkpoint(folder: Path, saved: Saved, config_sha256: str) -> Path:
         "log": asdict(saved.log),
         "states": states.store.tally._asdict(),
     }
-    path = _path(folder, server.round)
+    path = path_of(folder, server.round, SUFFIX)
     write_safetensors(path, tensors, about)
-    rounds = _rounds(folder)
-    for old in rounds[:-KEPT]:
-        _path(folder, old).unlink()
-    states.store.keep(rounds[-KEPT:])
+    _remove_older(folder, states)
     return path
 
 
 def load_checkpoint(folder: Path, config_sha256: str, log: Path, before: int | None = None) -> Saved | None:
-    """The newest readable snapshot (of a round before this one, if asked), or None if there is none yet."""
-    missing = ""
-    for path, tensors, about in _readable(folder, before):
-        _check(path, about, config_sha256)
-        records = finished_rounds(log, Mark(**about["log"]))
-        store = StateStore.opened(_states(folder), about["round"], _rounds(folder))
-        if records is not None and store.tally == Tally(**about["states"]):
-            history = History(map(RoundRecord.from_event, records))
-            snapshot = Snapshot(_server(tensors, about, history), StoredStates(store, about["round"]))
-            return Saved(snapshot, Mark(**about["log"]))
-        missing = missing or (f"{log}" if records is None else f"{_states(folder)}")
-    if missing:
+    """The newest snapshot (of a round before this one, if asked), or None if there is no checkpoint yet.
+
+    One that is not as it was written is passed over: the one before it leads to the same bits. If that leaves none, a
+    RunFolderError names them all. A file that the disk does not give out is an OSError.
+    """
+    skipped: list[Skipped] = []
+    for number in reversed(rounds_in(folder, SUFFIX)):
+        if before is not None and number >= before:
+            continue
+        try:
+            saved = _read(folder, number, config_sha256, log)
+        except DamagedError as error:
+            skipped.append(Skipped(path_of(folder, number, SUFFIX).name, str(error)))
+        else:
+            return replace(saved, skipped=tuple(skipped))
+    if skipped:
+        names = ", ".join(f"{file} ({reason})" for file, reason in skipped)
         raise RunFolderError(
-            f"{missing} is not as the run left it (gone, cut or changed), and the run cannot go on without it; "
-            "bring it back, run it anew with --overwrite, or choose another --out"
+            f"{folder} has no checkpoint that the run can go on from: {names}; bring back what is damaged or missing, "
+            "run it anew with --overwrite, or choose another --out"
         )
     return None
 
 
-def forget_after(folder: Path, number: int) -> None:
-    """Remove what is of later rounds than that from which a run goes on."""
-    for later in _rounds(folder):
+def go_on_from(folder: Path, saved: Saved) -> None:
+    """Bring the folder to where a snapshot was: later checkpoints, which were no good, are set aside."""
+    number, states = saved.snapshot.server.round, saved.snapshot.clients
+    for later in rounds_in(folder, SUFFIX):
         if later > number:
-            _path(folder, later).unlink()
+            path = path_of(folder, later, SUFFIX)
+            path.replace(path.with_name(path.name + DAMAGED))
     forget_segments_after(_states(folder), number)
+    if isinstance(states, StoredStates):
+        _remove_older(folder, states)
 
 
-def _readable(folder: Path, before: int | None) -> Iterator[tuple[Path, dict[str, Tensor], dict[str, Any]]]:
-    """What the checkpoints hold, the newest first."""
-    for number in reversed(_rounds(folder)):
-        if before is not None and number >= before:
-            continue
-        try:
-            yield _path(folder, number), *read_safetensors(_path(folder, number))
-        except (SafetensorError, OSError, ValueError, KeyError, TypeError):
-            continue  # damaged on disk: the one before it leads to the same bits
+def _remove_older(folder: Path, states: StoredStates) -> None:
+    rounds = rounds_in(folder, SUFFIX)
+    for old in rounds[:-KEPT]:
+        path_of(folder, old, SUFFIX).unlink()
+    states.store.keep(rounds[-KEPT:])
 
 
-def _check(path: Path, about: Mapping[str, Any], config_sha256: str) -> None:
-    if about["format"] != FORMAT:
-        age = "an earlier" if about["format"] < FORMAT else "a later"
+def _read(folder: Path, number: int, config_sha256: str, log: Path) -> Saved:
+    path = path_of(folder, number, SUFFIX)
+    tensors, about = read_safetensors(path)
+    _check(path, about, config_sha256)
+    try:
+        return _saved(folder, number, log, tensors, about)
+    except DamagedError:
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise DamagedError("it is no checkpoint") from error
+
+
+def _saved(folder: Path, number: int, log: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> Saved:
+    if about["round"] != number:
+        raise DamagedError("it is of another round")
+    mark = Mark(**about["log"])
+    records = rounds_until(log, mark)
+    if records is None:
+        raise DamagedError(f"{log} is not as the run left it: gone, cut or changed")
+    store = StateStore.opened(_states(folder), number, rounds_in(folder, SUFFIX))
+    if store.tally._asdict() != about["states"]:
+        raise DamagedError(f"{_states(folder)} is not as the run left it: gone, cut or changed")
+    return Saved(Snapshot(_server(tensors, about, History(records)), StoredStates(store, number)), mark)
+
+
+def _check(path: Path, about: Any, config_sha256: str) -> None:
+    """Refuse one that is sound, but of another version or of another experiment."""
+    version = about.get("format") if isinstance(about, dict) else None
+    if type(version) is not int or "config_sha256" not in about:
+        raise DamagedError("it is no checkpoint")
+    if version != FORMAT:
+        age = "an earlier" if version < FORMAT else "a later"
         raise RunFolderError(
             f"{path} was written by {age} version of fedfuse, and this one cannot go on from it; run it anew "
             "with --overwrite, or choose another --out"
         )
+    if read_header(path).sha256 is None:
+        raise DamagedError("it has no digest")
     if about["config_sha256"] != config_sha256:
         raise RunFolderError(f"{path} belongs to another experiment; choose another --out")
 
@@ -138,14 +184,6 @@ def _unflatten(section: str, tensors: Mapping[str, Tensor]) -> dict[str, dict[st
         if own_section == section:
             groups.setdefault(group, {})[name] = tensor
     return groups
-
-
-def _rounds(folder: Path) -> list[int]:
-    return sorted(int(path.stem.removeprefix("round-")) for path in folder.glob("round-*.safetensors"))
-
-
-def _path(folder: Path, number: int) -> Path:
-    return folder / f"round-{number:06d}.safetensors"
 
 
 def _states(folder: Path) -> Path:

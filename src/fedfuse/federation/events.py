@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from fedfuse.core.errors import RunFolderError
 from fedfuse.core.files import flush
 from fedfuse.core.plain_json import dumps
 
+FINISHED = b'{"event": "round_finished"'
+"""How the line of a finished round begins."""
 Event = Mapping[str, Any]
 Listener = Callable[[Event], None]
 
@@ -24,6 +27,12 @@ class Mark:
 
     bytes: int
     sha256: str
+
+    @staticmethod
+    def from_json(value: Any) -> Mark | None:
+        """None if it is no mark."""
+        sound = isinstance(value, dict) and type(value.get("bytes")) is int and type(value.get("sha256")) is str
+        return Mark(value["bytes"], value["sha256"]) if sound else None
 
 
 class EventLog:
@@ -79,7 +88,11 @@ class EventLog:
         return file
 
     def tick(self, what: str, done: int, total: int) -> None:
-        self._tell({"event": "tick", "what": what, "done": done, "total": total})
+        self.tell("tick", what=what, done=done, total=total)
+
+    def tell(self, event: str, **fields: Any) -> None:
+        """For listeners only."""
+        self._tell({"event": event, **fields})
 
     def _tell(self, entry: Event) -> None:
         for listener in self.listeners:
@@ -87,15 +100,24 @@ class EventLog:
 
 
 def read_events(path: Path) -> Iterator[dict[str, Any]]:
-    """Every event of a log up to its end, or up to a line that a killed process left half-written."""
-    if not path.exists():
-        return
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            try:
-                yield json.loads(line)
-            except json.JSONDecodeError:
-                return
+    """Every event of a log up to its end, or up to a last line that a killed process left half-written."""
+    for number, line in enumerate(_lines(path), start=1):
+        event = _event(line)
+        if event is not None:
+            yield event
+        elif line.endswith(b"\n"):
+            raise RunFolderError(
+                f"{path}, line {number} is damaged; bring the log back as the run left it, or run it anew with "
+                "--overwrite"
+            )
+
+
+def last_event(path: Path) -> dict[str, Any] | None:
+    """The event in the last line; None if there is none."""
+    last = b""
+    for line in _lines(path):
+        last = line
+    return _event(last)
 
 
 def finished_rounds(path: Path, until: Mark) -> list[dict[str, Any]] | None:
@@ -106,12 +128,30 @@ def finished_rounds(path: Path, until: Mark) -> list[dict[str, Any]] | None:
             break
         length += len(line)
         digest.update(line)
-        if line.startswith(b'{"event": "round_finished"'):
+        if line.startswith(FINISHED):
             finished.append(line)
-    return [json.loads(line) for line in finished] if Mark(length, digest.hexdigest()) == until else None
+    if Mark(length, digest.hexdigest()) != until:
+        return None
+    events = [event for event in map(_event, finished) if event is not None]
+    return events if len(events) == len(finished) else None
+
+
+def has_finished_rounds(path: Path) -> bool:
+    return any(line.startswith(FINISHED) for line in _lines(path))
+
+
+def _event(line: bytes) -> dict[str, Any] | None:
+    """None for a line that is no event."""
+    try:
+        event = json.loads(line.decode())
+    except (ValueError, RecursionError):
+        return None
+    return event if isinstance(event, dict) and isinstance(event.get("event"), str) else None
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    if path.exists():
+    try:
         with path.open("rb") as lines:
             yield from lines
+    except FileNotFoundError:
+        return

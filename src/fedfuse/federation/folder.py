@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import shutil
+import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fedfuse.core.errors import RunFolderError
-from fedfuse.core.files import write_text
+from fedfuse.core.files import is_there, names_in, write_text
 from fedfuse.core.plain_json import dumps
 from fedfuse.data.partition.files import arrays_beside
+from fedfuse.federation.events import has_finished_rounds
+from fedfuse.federation.lock import acquire
+
+OWN = {
+    "checkpoints/clients": re.compile(r"round-[0-9]{6,}\.states"),
+    "checkpoints": re.compile(r"round-[0-9]{6,}\.safetensors(\.damaged)?"),
+    "final/clients": re.compile(r"[0-9]+\.safetensors"),
+    "final": re.compile(r".+\.safetensors"),
+    "pictures": re.compile(r".+\.png"),
+}
+"""What a run calls its files in its folders; any other file is somebody else's."""
+HALF_WRITTEN = re.compile(r"\..+\.[0-9]+\.tmp")
+FOR_EVER = 1e12
+"""Seconds that no run takes."""
+MOST_ATTEMPTS = 1000
+"""To lock a folder that others make and remove meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -59,42 +74,67 @@ class RunFolder:
         return self.final / "clients" / f"{client}.safetensors"
 
     def holds_a_run(self) -> bool:
-        """Whether there is anything to lose: a finished round, or a start that took work."""
-        return self.config.exists() and any(self.checkpoints.glob("*.safetensors"))
+        """Whether there is anything to lose: a finished round, a start that took work, or a result."""
+        return (
+            self.is_complete()
+            or any(self._own_files("checkpoints"))
+            or any(self.models())
+            or has_finished_rounds(self.events)
+        )
+
+    def models(self) -> Iterator[Path]:
+        """The files of final models, the server's and the clients'."""
+        return self._own_files("final", "final/clients")
 
     def is_complete(self) -> bool:
-        return self.summary.exists()
+        return is_there(self.summary)
 
     def read_summary(self) -> dict[str, Any]:
-        return json.loads(self.summary.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+        try:
+            summary = json.loads(self.summary.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise RunFolderError(f"{self.path} holds no finished run") from None
+        except (ValueError, RecursionError):
+            summary = None
+        if not _is_summary(summary):
+            raise RunFolderError(
+                f"{self.summary} is damaged; bring it back, or remove it and let --resume write it again"
+            )
+        return summary  # type: ignore[no-any-return]
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         write_text(self.summary, dumps(summary, indent=2) + "\n")
 
     def clear(self) -> None:
-        """Remove a run, and nothing that is not a run's."""
-        for path in (self.summary, self.events, self.partition, arrays_beside(self.partition)):
+        """Remove a run, and nothing that is not a run's; its config stays, so that the folder is known as a run's."""
+        for name in sorted(OWN):
+            if (folder := self.path / name).is_symlink():
+                folder.unlink()  # and what it points to stays
+        for path in (self.summary, self.events, self.partition, arrays_beside(self.partition), *self._own_files(*OWN)):
             path.unlink(missing_ok=True)
-        for folder in (self.checkpoints, self.final, self.pictures):
-            shutil.rmtree(folder, ignore_errors=True)
-        self.config.unlink(missing_ok=True)  # last: as long as anything is left, the folder is known as a run's
+        for name in OWN:
+            with suppress(OSError):  # not there, or not empty
+                (self.path / name).rmdir()
+
+    def _own_files(self, *folders: str) -> Iterator[Path]:
+        """What lies in these folders and is the run's."""
+        for name in folders:
+            entries = names_in(self.path / name)
+            yield from (self.path / name / entry for entry in entries if OWN[name].fullmatch(entry))
 
     def sweep(self) -> None:
         """Remove the half-written files of a process that was killed."""
-        for leftover in self.path.rglob(".*.tmp"):
-            leftover.unlink()
+        for folder in (self.path, *(self.path / name for name in OWN)):
+            for name in names_in(folder):
+                if HALF_WRITTEN.fullmatch(name):
+                    (folder / name).unlink()
 
     @contextmanager
     def opened(self) -> Iterator[None]:
         """Make the folder if need be, and keep other processes out of it; the lock dies with the process."""
-        self._create()
         lock = self.path / ".lock"
-        descriptor = os.open(lock, os.O_CREAT | os.O_RDWR)
+        descriptor = self._locked(lock)
         try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise RunFolderError(f"{self.path} is in use by another run; wait or choose another --out") from None
             try:
                 yield
             finally:
@@ -102,17 +142,47 @@ class RunFolder:
         finally:
             os.close(descriptor)
 
+    def _locked(self, lock: Path) -> int:
+        for _ in range(MOST_ATTEMPTS):
+            try:
+                self._create()
+                return acquire(lock)
+            except BlockingIOError:
+                break
+            except (FileNotFoundError, FileExistsError):
+                continue  # another process has just removed the folder, in which nothing had come to be
+        raise RunFolderError(f"{self.path} is in use by another run; wait or choose another --out")
+
     def _create(self) -> None:
         """Make the folder, and refuse one that holds somebody else's files."""
         if self.path.exists() and not self.path.is_dir():
             raise RunFolderError(f"{self.path} is a file; choose another --out")
         self.path.mkdir(parents=True, exist_ok=True)
         strangers = [entry.name for entry in self.path.iterdir() if not entry.name.startswith(".")]
-        if strangers and not self.config.exists():
+        if strangers and not is_there(self.config):
             raise RunFolderError(f"{self.path} holds other files ('{min(strangers)}') and no run; choose another --out")
 
     def _remove_if_unused(self, lock: Path) -> None:
         """A folder in which nothing came to be is not left behind."""
-        if [entry.name for entry in self.path.iterdir()] == [lock.name]:
+        if names_in(self.path) == [lock.name]:
             lock.unlink()
-            self.path.rmdir()
+            with suppress(OSError):  # another process has made a lock of its own in it
+                self.path.rmdir()
+
+
+def _is_summary(value: Any) -> bool:
+    """Whether it has what every reader of results asks for."""
+    prototypes = value.get("prototypes") if isinstance(value, dict) else None
+    return (
+        isinstance(prototypes, dict)
+        and {"name", "method", "seed"} <= value.keys()
+        and type(value.get("rounds")) is int
+        and isinstance(seconds := value.get("seconds"), int | float)
+        and 0 <= seconds < FOR_EVER
+        and all(isinstance(values, dict) and _is_measured(values) for values in prototypes.values())
+    )
+
+
+def _is_measured(values: Mapping[str, Any]) -> bool:
+    accuracy = values.get("accuracy_last", "")
+    return accuracy is None or (isinstance(accuracy, float | int) and 0 <= accuracy <= 1)

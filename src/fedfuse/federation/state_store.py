@@ -18,22 +18,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from fedfuse.core.files import copy, replacing
+from fedfuse.core.errors import RunFolderError
+from fedfuse.core.files import copy, create, replacing
 from fedfuse.core.messages import Tensors
-from fedfuse.core.tensor_files import read_piece, read_tensors, write_tensors
+from fedfuse.core.round_files import path_of, rounds_in
+from fedfuse.core.tensor_files import DamagedError, Piece, check_piece, read_piece, read_tensors, write_tensors
 from fedfuse.federation.client_states import ClientStates
 
 SUFFIX = ".states"
 
 
 class Place(NamedTuple):
-    """Where a client's newest state is, and the round after which the client had it."""
+    """Where a client's newest state is, the round after which the client had it, and what tells it from any other."""
 
     segment: int
     start: int
     length: int
     round: int
     is_empty: bool
+    stamp: int
 
 
 @dataclass
@@ -49,10 +52,17 @@ class Segment:
 
 
 class Tally(NamedTuple):
-    """How many clients have a place, and the sum of their rounds: less of either if any segment is not there."""
+    """How many clients have a place, the sum of their rounds, and their stamps together: others if any state is."""
 
     clients: int = 0
     rounds: int = 0
+    stamps: int = 0
+
+    def without(self, place: Place) -> Tally:
+        return Tally(self.clients - 1, self.rounds - place.round, self.stamps ^ place.stamp)
+
+    def plus(self, place: Place) -> Tally:
+        return Tally(self.clients + 1, self.rounds + place.round, self.stamps ^ place.stamp)
 
 
 class StoredStates(ClientStates):
@@ -100,9 +110,9 @@ class StateStore:
 
     @staticmethod
     def opened(folder: Path, number: int, checkpoints: Sequence[int]) -> StateStore:
-        """What the files of the rounds up to ``number`` say; those that cannot be read are missing in the tally."""
+        """What the files of the rounds up to ``number`` say; what is not as it was written is missing in the tally."""
         store = StateStore(folder, number)
-        for segment in sorted(_segments(folder)):
+        for segment in rounds_in(folder, SUFFIX):
             if segment <= number:
                 store._place(_pieces(store._path(segment), segment), number)
         store._checkpoints = checkpoints
@@ -111,8 +121,15 @@ class StateStore:
     def read(self, client: int) -> Tensors:
         """A client's newest state; it must have one."""
         place = self.places[client]
-        with self._path(place.segment).open("rb", buffering=0) as file:
-            return read_tensors(file, read_piece(file, place.start))
+        path = self._path(place.segment)
+        try:
+            with path.open("rb", buffering=0) as file:
+                return read_tensors(file, read_piece(file, place.start))
+        except (DamagedError, FileNotFoundError) as error:
+            raise RunFolderError(
+                f"{path} was damaged or removed while the run was using it ({error}); --resume goes on from the last "
+                "checkpoint that is whole"
+            ) from error
 
     def write(self, number: int, changed: Iterable[tuple[int, Tensors]]) -> None:
         """Put the states of a round's clients away. Nothing is written if nobody has one."""
@@ -147,7 +164,7 @@ class StateStore:
             segment.alive += place.length
             before = self.places.get(client)
             self.places[client] = place
-            self.tally = Tally(len(self.places), self.tally.rounds + place.round - (before.round if before else 0))
+            self.tally = (self.tally.without(before) if before else self.tally).plus(place)
             if before is not None:
                 self._segments[before.segment].alive -= before.length
                 if not self._segments[before.segment].alive:
@@ -181,43 +198,53 @@ class StateStore:
                 del self._dead[number], self._segments[number]
 
     def _path(self, number: int) -> Path:
-        return self.folder / f"round-{number:06d}{SUFFIX}"
+        return path_of(self.folder, number, SUFFIX)
 
 
 def forget_segments_after(folder: Path, number: int) -> None:
     """Remove what later rounds wrote."""
-    for segment, path in _segments(folder).items():
+    for segment in rounds_in(folder, SUFFIX):
         if segment > number:
-            path.unlink()
-
-
-def _segments(folder: Path) -> dict[int, Path]:
-    return {int(path.stem.removeprefix("round-")): path for path in folder.glob(f"round-*{SUFFIX}")}
+            path_of(folder, segment, SUFFIX).unlink()
 
 
 def _pieces(path: Path, segment: int) -> Iterator[tuple[int, Place]]:
-    """The clients' pieces in a segment, up to its end or to where it is damaged."""
-    try:
-        with path.open("rb") as file:
-            size, start = path.stat().st_size, 0
-            while start < size:
+    """The clients' pieces in a segment that are as they were written."""
+    with path.open("rb") as file:
+        size, start = path.stat().st_size, 0
+        while start < size:
+            try:
                 piece = read_piece(file, start)
-                if piece.end > size:
-                    return
-                client, number = piece.about["client"], piece.about["round"]
-                yield client, Place(segment, start, piece.end - start, number, not piece.tensors)
-                start = piece.end
-    except (OSError, ValueError, KeyError, TypeError):
-        return
+            except DamagedError:
+                return  # nobody knows where the next one begins
+            if _is_sound(file, piece):
+                length, about = piece.end - start, piece.about
+                place = Place(segment, start, length, about["round"], not piece.tensors, _stamp(piece.sha256))
+                yield about["client"], place
+            start = piece.end
+
+
+def _is_sound(file: BinaryIO, piece: Piece) -> bool:
+    try:
+        check_piece(file, piece)
+    except DamagedError:
+        return False
+    numbers = [piece.about.get(key) for key in ("client", "round")] if isinstance(piece.about, dict) else [None]
+    return piece.sha256 is not None and all(type(number) is int for number in numbers)
 
 
 @contextmanager
 def _new(path: Path) -> Iterator[BinaryIO]:
-    with replacing(path) as temporary, temporary.open("wb") as file:
+    with replacing(path) as temporary, create(temporary) as file:
         yield file
 
 
 def _appended(file: BinaryIO, client: int, state: Tensors, number: int) -> Place:
     start = file.tell()
-    length = write_tensors(file, state, {"client": client, "round": number})
-    return Place(number, start, length, number, not state)
+    written = write_tensors(file, state, {"client": client, "round": number})
+    return Place(number, start, written.length, number, not state, _stamp(written.sha256))
+
+
+def _stamp(sha256: str | None) -> int:
+    """Enough of a digest to tell one state from another, in a number that takes little memory."""
+    return int((sha256 or "")[:15], 16)

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from safetensors import SafetensorError
-
 from fedfuse.core.errors import DataError
 from fedfuse.core.messages import Tensors
-from fedfuse.core.tensor_files import read_safetensors, write_safetensors
-from fedfuse.federation.checkpoint import KEPT
+from fedfuse.core.round_files import path_of, rounds_in
+from fedfuse.core.tensor_files import DamagedError, read_header, read_safetensors, write_safetensors
+from fedfuse.federation.checkpoint import KEPT, SUFFIX
 
 
 class Memory:
@@ -28,27 +27,32 @@ class Memory:
         """The state after round ``number``; round 0 is before the first, when there is none."""
         if number == 0:
             return {}
+        file = path_of(self.folder, number, SUFFIX)
         try:
-            return read_safetensors(self._file(number))[0]
-        except (SafetensorError, OSError) as error:
+            return read_safetensors(file)[0]
+        except (DamagedError, OSError) as error:
             raise DataError(
-                f"{self._file(number)}, the client's state after round {number}, cannot be read; the client cannot go "
-                "on without it: restore the file, or run the experiment anew"
+                f"{file}, the client's state after round {number}, cannot be read ({error}); the client cannot go on "
+                "without it: restore the file, or run the experiment anew"
             ) from error
 
     def store(self, number: int, went_on_from: int, state: Tensors) -> None:
-        """Keep a state, and forget those that no task can go on from any more."""
-        write_safetensors(self._file(number), state, {"went_on_from": went_on_from})
-        origins = {one: self._origin(one) for one in self._rounds() if number - self.reach <= one <= number}
-        for one in self._rounds():
+        """Keep a state, for nobody else to read, and forget those that no task can go on from any more."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = path_of(self.folder, number, SUFFIX)
+        write_safetensors(file, state, {"went_on_from": went_on_from}, private=True)
+        rounds = rounds_in(self.folder, SUFFIX)
+        origins = {one: self._origin(one) for one in rounds if number - self.reach <= one <= number}
+        if None in origins.values():
+            return  # nobody knows which one the damaged one went on from
+        for one in rounds:
             if one not in origins and one not in origins.values():
-                self._file(one).unlink()
+                path_of(self.folder, one, SUFFIX).unlink()
 
-    def _rounds(self) -> list[int]:
-        return sorted(int(path.stem.removeprefix("round-")) for path in self.folder.glob("round-*.safetensors"))
-
-    def _origin(self, number: int) -> int:
-        return int(read_safetensors(self._file(number))[1]["went_on_from"])
-
-    def _file(self, number: int) -> Path:
-        return self.folder / f"round-{number:06d}.safetensors"
+    def _origin(self, number: int) -> int | None:
+        """The round that the state of a round went on from; None if it cannot be known."""
+        try:
+            origin = read_header(path_of(self.folder, number, SUFFIX)).about["went_on_from"]
+        except (DamagedError, KeyError, TypeError):
+            return None
+        return origin if type(origin) is int else None

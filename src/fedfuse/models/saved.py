@@ -7,20 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from safetensors import SafetensorError
 from torch import Tensor
 
 from fedfuse.core.choice import is_address
 from fedfuse.core.errors import ConfigError, DataError
 from fedfuse.core.randomness import Key
-from fedfuse.core.tensor_files import read_safetensors, write_safetensors
-from fedfuse.core.weights import Layout, Weights
+from fedfuse.core.tensor_files import DamagedError, read_header, read_safetensors, write_safetensors
+from fedfuse.core.weights import Layout, Weights, is_finite
 from fedfuse.models import Architecture, Classifier, create
 from fedfuse.models.adapt import AdaptedClassifier
+from fedfuse.models.bounded import created
 from fedfuse.models.card import FORMAT, ModelCard
 from fedfuse.models.interface import Interface
 from fedfuse.models.predictor import Predictor
 from fedfuse.models.widths import fitted
+
+LONGEST_REASON = 200
+"""Characters of a reason, which may quote the file."""
 
 
 def save_model(
@@ -61,35 +64,50 @@ def load_model(path: str | Path, trust_own_code: bool = False) -> Classifier:
     torch.Size([2, 10])
     """
     _check_file(Path(path))
-    tensors, card = _read(Path(path), trust_own_code)
-    model = _filled(create(card.architecture, card.input_shape, card.classes, Key(0)), tensors, card, path)
+    card, model = _described(Path(path), trust_own_code)
+    model = _filled(model, _tensors(Path(path)), card, path)
     if card.interface is not None:
         model.predictor = Predictor(card.interface, card.input_shape)
         model.classes_ = card.interface.classes
     return model.eval()
 
 
-def _read(path: Path, trust_own_code: bool) -> tuple[dict[str, Tensor], ModelCard]:
+def _described(path: Path, trust_own_code: bool) -> tuple[ModelCard, Classifier]:
+    """What the file says of its model, and the network that it describes."""
     try:
-        tensors, about = read_safetensors(path)
-        _check_format(path, about)
-        own = _own_code(about)
-        if own is None or trust_own_code:
-            return tensors, ModelCard.model_validate(about)
+        header = read_header(path)
+        _check_format(path, header.about)
+        own = _own_code(header.about)
+        if own is None:
+            card = ModelCard.model_validate(header.about)
+            return card, created(card, {name: place.shape for name, place in header.tensors.items()})
+        if trust_own_code:
+            card = ModelCard.model_validate(header.about)
     except ValidationError as error:
         raise _not_a_model(path, _first_mistake(error)) from None
-    except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise _not_a_model(path, f"{error}") from None
+    if trust_own_code:
+        return card, create(card.architecture, card.input_shape, card.classes, Key(0))
     raise DataError(
         f"{path} is built by calling '{own}'; if you trust the file, load it with trust_own_code=True "
         "(fedfuse export: --trust-own-code)"
     )
 
 
+def _tensors(path: Path) -> dict[str, Tensor]:
+    try:
+        return read_safetensors(path)[0]
+    except (DamagedError, OSError) as error:
+        raise _not_a_model(path, f"{error}") from None
+
+
 def _check_format(path: Path, about: Any) -> None:
     number = about.get("format") if isinstance(about, Mapping) else None
     if isinstance(number, int) and number > FORMAT:
-        raise DataError(f"{path} has format {number}, and this version of fedfuse reads up to {FORMAT}; update fedfuse")
+        raise DataError(
+            f"{path} has format {str(number)[:9]}, and this version of fedfuse reads up to {FORMAT}; update fedfuse"
+        )
 
 
 def _own_code(about: Any) -> str | None:
@@ -98,11 +116,12 @@ def _own_code(about: Any) -> str | None:
     if not isinstance(architecture, Mapping):
         return None
     arch = architecture.get("arch")
-    return str(architecture.get("callable")) if arch == "own" else arch if is_address(arch) else None
+    return str(architecture.get("callable"))[:LONGEST_REASON] if arch == "own" else arch if is_address(arch) else None
 
 
 def _not_a_model(path: Path, reason: str) -> DataError:
-    return DataError(f"{path} is not a model saved by fedfuse: {reason.splitlines()[0]}")
+    first_line = ascii(reason.partition("\n")[0][:LONGEST_REASON])[1:-1]
+    return DataError(f"{path} is not a model saved by fedfuse: {first_line}")
 
 
 def _first_mistake(error: ValidationError) -> str:
@@ -121,6 +140,9 @@ def _filled(model: Classifier, tensors: Mapping[str, Tensor], card: ModelCard, p
             f"{path} does not fit the network that '{card.architecture.arch}' builds now; was its code changed? "
             f"({error})"
         ) from None
+    for name in Layout.of(model).by_name:
+        if not (tensors[name].is_floating_point() and is_finite(tensors[name])):
+            raise DataError(f"{path}: '{name}' holds what is not a finite number; the run that made it has diverged")
     model.load_state_dict(tensors, strict=False)  # counters are not saved
     return model
 

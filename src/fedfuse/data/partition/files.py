@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +12,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 
 from fedfuse.core.errors import DataError
 from fedfuse.core.files import write_text
@@ -22,6 +22,8 @@ from fedfuse.data.partition.assignment import Assignment
 Array = NDArray[Any]
 NEEDED = {"partition", "examples", "classes", "clients", "sha256"}
 """Facts without which a file is no partition."""
+MOST = 1 << 30
+"""Of examples and of classes, above which a number is a mistake."""
 
 
 @dataclass(frozen=True)
@@ -43,26 +45,41 @@ def write(path: Path, stored: Stored) -> None:
     """The arrays first: where the JSON lies, the partition is whole."""
     arrays = {"positions": stored.assignment.positions, "ends": stored.assignment.ends, "labels": stored.labels}
     tensors = {name: torch.from_numpy(_narrow(array)) for name, array in arrays.items()}
-    write_safetensors(arrays_beside(path), tensors, {"names": stored.names})
-    write_text(path, _readable(stored.about))
+    text = _readable(stored.about)
+    about = {"names": stored.names, "json_sha256": hashlib.sha256(text.encode()).hexdigest()}
+    write_safetensors(arrays_beside(path), tensors, about)
+    write_text(path, text)
 
 
 def read(path: Path) -> Stored:
     """What was written; the files of older versions too."""
     try:
-        about = json.loads(path.read_bytes())
-        stored = _older(about) if "assignment" in about else _stored(about, arrays_beside(path))
-        if not stored.about.keys() >= NEEDED:
-            raise LookupError("a fact is missing")
+        text = path.read_bytes()
+        about = json.loads(text)
+        stored = _older(about) if "assignment" in about else _stored(about, arrays_beside(path), text)
+        _check(stored)
         return stored
-    except (OSError, SafetensorError, ValueError, LookupError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise DataError(f"{path} cannot be read as a partition; it may be cut off, so make it again") from error
 
 
-def _stored(about: Mapping[str, Any], arrays: Path) -> Stored:
+def _check(stored: Stored) -> None:
+    about, assignment = stored.about, stored.assignment
+    if not about.keys() >= NEEDED:
+        raise LookupError("a fact is missing")
+    numbers = (about["examples"], about["classes"])
+    if not all(type(number) is int and 0 <= number < MOST for number in numbers) or (assignment.sizes < 0).any():
+        raise ValueError("a number that there cannot be")
+    if len(assignment.positions) != len(stored.labels) or stored.labels.max(initial=0) >= max(about["classes"], 1):
+        raise ValueError("arrays of different partitions")
+
+
+def _stored(about: Mapping[str, Any], arrays: Path, text: bytes) -> Stored:
     tensors, others = read_safetensors(arrays)
+    if others.get("json_sha256", now := hashlib.sha256(text).hexdigest()) != now:
+        raise ValueError("facts of another partition")
     positions, ends = (tensors[name].long().numpy() for name in ("positions", "ends"))
-    if len(positions) != len(tensors["labels"]) or len(ends) != about["clients"] or ends[-1] != len(positions):
+    if len(ends) != about["clients"] or ends[-1] != len(positions):
         raise ValueError("arrays of different partitions")
     return Stored(about, Assignment(positions, ends), tensors["labels"].numpy(), others["names"])
 
@@ -71,6 +88,8 @@ def _older(about: Mapping[str, Any]) -> Stored:
     """Everything was in the JSON, with the classes of each client counted."""
     parts = [np.array(part, dtype=np.int64) for part in about["assignment"]]
     counts = np.array([client["class_counts"] for client in about["clients"]], dtype=np.int64)
+    if not np.array_equal(counts.sum(axis=1), list(map(len, parts))):
+        raise ValueError("counts of another partition")
     labels = np.repeat(np.tile(np.arange(counts.shape[1]), len(counts)), counts.ravel())
     return Stored(
         {**about, "clients": len(parts), "classes": counts.shape[1]},

@@ -125,9 +125,7 @@ class PartitionReport:
             about["partition"], about["examples"], about["classes"], stored.assignment, stored.labels, stored.names
         )
         if report.sha256 != about["sha256"]:
-            raise DataError(
-                f"{path} holds an assignment that does not match its sha256 {about['sha256']}; make it again"
-            )
+            raise DataError(f"{path} holds an assignment that does not match its sha256; make it again")
         return report
 
     @property

@@ -10,7 +10,7 @@ from fedfuse.core.errors import FedfuseError
 from fedfuse.engines import LocalEngineSettings
 from fedfuse.experiment.assembly import Loaded, build, load_examples
 from fedfuse.experiment.comparison.plan import Cell
-from fedfuse.experiment.earlier import has_other_origin, other_data, other_experiment, refusal
+from fedfuse.experiment.earlier import has_other_origin, other_data, other_experiment, refusal, unusable
 from fedfuse.federation.events import EventLog
 
 SILENCE = EventLog()
@@ -20,10 +20,10 @@ def rehearse(cells: Sequence[Cell], overwrite: bool) -> list[Cell]:
     """The same runs, each found possible, with a decision about what its folder holds.
 
     This very run goes on, or is read if it is finished. Anything else (another experiment, other data, another version
-    of the code) is replaced with ``overwrite``, and so nothing is lost if the same command is given again. Without it,
-    another experiment and other data are mistakes. If every run is finished, no data is needed to read them.
+    of the code, a damaged run) is replaced with ``overwrite``, and so nothing is lost if the same command is given
+    again. Without it, all but another version are mistakes. If every run is finished, no data is needed to read them.
     """
-    decided = [_decided(cell, _another_experiment(cell), overwrite) for cell in cells]
+    decided = [_decided(cell, _another_run(cell, overwrite), overwrite) for cell in cells]
     if not overwrite and all(cell.folder.is_complete() for cell in cells):
         return decided
     tried = {
@@ -59,11 +59,12 @@ def _fault(cell: Cell, loaded: Loaded, overwrite: bool) -> str | None:
     return other_data(built.facts, cell.folder)
 
 
-def _another_experiment(cell: Cell) -> str | None:
+def _another_run(cell: Cell, overwrite: bool) -> str | None:
     if not cell.folder.path.exists():
         return None
+    found = unusable if overwrite else other_experiment
     with cell.folder.opened():  # refuses a folder of other files, and one in use
-        return other_experiment(cell.experiment.config, cell.folder) if cell.folder.holds_a_run() else None
+        return found(cell.experiment.config, cell.folder) if cell.folder.holds_a_run() else None
 
 
 def _decided(cell: Cell, fault: str | None, overwrite: bool) -> Cell:

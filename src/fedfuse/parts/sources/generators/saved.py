@@ -8,7 +8,6 @@ from typing import Literal
 
 import torch
 from pydantic import Field, ValidationError
-from safetensors import SafetensorError
 from torch import Tensor
 
 from fedfuse.core.errors import DataError
@@ -71,6 +70,6 @@ def load_generator(path: str | Path) -> Generator:
         decoder.load_state_dict(tensors)
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
-    except (SafetensorError, ValidationError, ValueError, KeyError, TypeError, RuntimeError):
+    except (ValidationError, ValueError, KeyError, TypeError, RuntimeError):
         raise DataError(f"{path} is not a generator that fedfuse trained; make one: fedfuse generator train") from None
     return Generator(card, decoder.eval().requires_grad_(False))

@@ -15,7 +15,6 @@ from typing import Any
 
 import torch
 from pydantic import Field
-from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from fedfuse.core.errors import ConfigError, DataError, RunFolderError
@@ -164,7 +163,7 @@ class _Partial:
         try:
             tensors, about = read_safetensors(self.path)
             same = about["identity"] == self._identity
-        except (SafetensorError, ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError):
             same = False
         if not same and not overwrite:
             raise RunFolderError(
