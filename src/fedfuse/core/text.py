@@ -13,3 +13,12 @@ class TextShape(NamedTuple):
 
     length: int
     vocabulary: int
+
+
+def is_utf8(text: str) -> bool:
+    """Whether it can be written; names of files and JSON may hold halves of characters, which cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -34,7 +34,10 @@ def load(settings: DataSettings, key: Key, tokenizer: Tokenizer | None = None) -
     """
     card = find_card(settings.name)
     reading = _reading(settings, card, tokenizer or tokenizer_of(settings.text or TextSettings()))
-    found = _find(settings, card, reading, key)
+    try:
+        found = _find(settings, card, reading, key)
+    except MemoryError:
+        raise DataError(f"{settings.name} needs more memory than there is; give fewer or smaller examples") from None
     if card is not None:
         _check_card(found, card, settings)
     _check_inputs(found, settings)

@@ -9,13 +9,15 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import csv
 
-from fedfuse.core.errors import DataError
+from fedfuse.core.errors import DataError, shortened
+from fedfuse.data.readers.bounds import check_fits
 from fedfuse.data.readers.contents import Contents, Reading, join
 from fedfuse.data.readers.table import (
     TableRows,
     contents_of_rows,
     find_input_column,
     find_label_column,
+    is_number,
     is_text,
     without_ignored,
 )
@@ -27,11 +29,12 @@ def read_csv(paths: Sequence[Path], reading: Reading) -> Contents:
 
 
 def _read_file(path: Path, reading: Reading) -> Contents:
+    check_fits(path.stat().st_size, path.name)
     _check_encoding(path)
     try:
         table = csv.read_csv(path, parse_options=csv.ParseOptions(newlines_in_values=True))
     except (OSError, pa.ArrowException) as error:
-        reason = str(error).removeprefix("CSV parse error: ").splitlines()[0]
+        reason = shortened((str(error).removeprefix("CSV parse error: ").splitlines() or [""])[0])
         raise DataError(
             f"{path} cannot be read as CSV ({reason}); every row needs the columns of the header"
         ) from error
@@ -62,10 +65,11 @@ def _check_encoding(path: Path) -> None:
 
 def _check_numbers(column: Any, where: str) -> None:
     """A single word makes the whole column text, so the row of the first word is what helps."""
-    if not pa.types.is_string(column.type):
+    if is_number(column.type):
         return
-    for row, value in enumerate(column.to_pylist()):
+    for row, value in enumerate(column.to_pylist() if is_text(column.type) else ()):
         try:
             float(value)
         except ValueError:
-            raise DataError(f"{where}, row {row}: '{value}' is not a number") from None
+            raise DataError(f"{where}, row {row}: '{shortened(value)}' is not a number") from None
+    raise DataError(f"{where} holds {column.type}, not numbers; make numbers of it, or name it in data.ignore_columns")

@@ -9,8 +9,9 @@ import pyarrow as pa
 from pyarrow import json
 
 from fedfuse.core.errors import DataError
+from fedfuse.data.readers.bounds import check_fits
 from fedfuse.data.readers.contents import Contents, Reading, join
-from fedfuse.data.readers.table import TableRows, contents_of_rows
+from fedfuse.data.readers.table import TableRows, contents_of_rows, without_ignored
 
 
 def read_jsonl(paths: Sequence[Path], reading: Reading) -> Contents:
@@ -19,8 +20,10 @@ def read_jsonl(paths: Sequence[Path], reading: Reading) -> Contents:
 
 
 def _read_file(path: Path, reading: Reading) -> Contents:
+    check_fits(path.stat().st_size, path.name)
     try:
         table = json.read_json(path)
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"{path} cannot be read as JSON Lines; it must hold one object per line") from error
+    table = table.select(without_ignored(table.schema, reading, path.name).names)
     return contents_of_rows(TableRows(table), None, reading, path.name, path.parent)

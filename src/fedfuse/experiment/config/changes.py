@@ -8,14 +8,14 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-import yaml
-
-from fedfuse.core.errors import ConfigError
+from fedfuse.core.errors import ConfigError, shortened
 from fedfuse.core.foreign import findable
 from fedfuse.core.part import Part, Settings
 from fedfuse.data.settings import irrelevant
+from fedfuse.experiment.config.error_messages import in_short
 from fedfuse.experiment.config.python_values import in_words
 from fedfuse.experiment.config.schema import Raw, as_mapping
+from fedfuse.experiment.config.yaml_text import DEEPEST, load_yaml
 from fedfuse.methods import Method
 
 Address = tuple[str, ...]
@@ -32,15 +32,14 @@ class Change:
     @staticmethod
     def read(assignment: str) -> Change:
         """An assignment such as ``training.epochs=2``; the value is YAML."""
-        said = f"--set {assignment}"
+        said = f"--set {shortened(ascii(assignment)[1:-1])}"
         address, equals, text = assignment.partition("=")
         if not equals or not address:
             raise ConfigError(f"{said}: write key=value, for example federation.rounds=20")
-        try:
-            value = yaml.safe_load(text)
-        except yaml.YAMLError:
-            raise ConfigError(f"{said}: '{text}' is not a YAML value") from None
-        return Change.of(said, tuple(address.split(".")), value)
+        keys = tuple(address.split("."))
+        if len(keys) > DEEPEST:
+            raise ConfigError(f"{said}: nothing lies more than {DEEPEST} keys deep")
+        return Change.of(said, keys, load_yaml(text, f"{said}: the value"))
 
     @staticmethod
     def of(said: str, address: Address, value: Any) -> Change:
@@ -135,7 +134,7 @@ def _set(node: Raw, change: Change) -> None:
             child = node[key] = {}
         if not isinstance(child, dict):
             place = ".".join(change.address[:depth])
-            raise ConfigError(f"{change.said}: '{place}' is {child!r} and has no keys below it")
+            raise ConfigError(f"{change.said}: '{shortened(place)}' is {in_short(child)} and has no keys below it")
         node = child
     node[change.address[-1]] = change.value
 
