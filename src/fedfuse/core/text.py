@@ -1,4 +1,4 @@
-"""What data and models agree on about text: a row of token numbers, padded at its end."""
+"""Text: what can be written, and the row of token numbers, padded at its end, that data and models agree on."""
 
 from __future__ import annotations
 

@@ -56,6 +56,8 @@ def _wanted(error: Mapping[str, Any]) -> str:
         return f"text that matches {context['pattern']}"
     if kind == "string_too_long":
         return f"text of at most {context['max_length']} characters"
+    if kind == "too_long":
+        return f"a list of at most {context['max_length']}"
     if kind.endswith(("_type", "_parsing", "_from_float")):
         return _TYPES.get(kind.split("_")[0], kind)
     return str(error["msg"]).removeprefix("Input should be ").removeprefix("Input should ")
