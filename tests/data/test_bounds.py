@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from PIL import Image
 
 from fedfuse.core.errors import DataError
 from fedfuse.core.randomness import Key
@@ -273,6 +272,6 @@ def test_paths_that_no_file_can_have(path: str) -> None:
 
 
 def test_a_folder_whose_name_is_no_text(photos: Path) -> None:
-    os.mkdir(os.fsencode(photos) + b"/caf\xe9")
+    (photos / os.fsdecode(b"caf\xe9")).mkdir()
     with pytest.raises(DataError, match=r"caf\\udce9' has a name that is not UTF-8"):
         read("images", photos)

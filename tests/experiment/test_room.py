@@ -40,5 +40,5 @@ def test_the_system_says_how_much_is_free() -> None:
 
 def test_layers_are_counted_before_they_are_built() -> None:
     for build in (lambda: Mlp(hidden=(1,) * 1001), lambda: TextTransformer(layers=10**9)):
-        with pytest.raises(ValueError, match="at most 1000|less than or equal to 1000"):
+        with pytest.raises(ValueError, match=r"at most 1000|less than or equal to 1000"):
             build()

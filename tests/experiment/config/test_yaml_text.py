@@ -156,7 +156,7 @@ def test_what_an_experiment_may_not_be(text: str, sentence: str) -> None:
 
 @pytest.mark.parametrize("name", ["m" * (LONGEST_NAME + 1), "é" * (LONGEST_NAME // 2 + 1)])
 def test_a_model_with_a_long_name_is_refused_before_it_names_a_file(name: str) -> None:
-    with pytest.raises(ConfigError, match="models: .* is longer than 64 bytes: it names a file"):
+    with pytest.raises(ConfigError, match=r"models: .* is longer than 64 bytes: it names a file"):
         validate({**RAW, "models": {name: {"arch": "mlp"}}})
     validate({**RAW, "models": {name[:-1]: {"arch": "mlp"}}})
 
