@@ -21,8 +21,8 @@ test-long: $(VENV)/installed-dev
 # A million damaged files, experiments and messages for the readers of all of them; another seed, other cases. Ctrl-C prints
 # what there is so far. TARGETS="csv_files npz_files" tries only some.
 SEED ?= 1
-fuzz: $(VENV)/installed-dev
-	$(RUN) tests.fuzzing --cases 1000000 --seed $(SEED) $(TARGETS)
+fuzz: $(ENGINES)/installed
+	$(ENGINES)/bin/python -m tests.fuzzing --cases 1000000 --seed $(SEED) $(TARGETS)
 
 # The tests again, with the share of lines and branches that they run in this process and its test workers; fails below
 # fail_under of pyproject.toml. Not part of test, because watching every line takes a third longer.

@@ -12,6 +12,7 @@ from fedfuse.catalogue.card import Card, Normalisation
 from fedfuse.catalogue.completeness import what_is_missing
 from fedfuse.catalogue.datasets import find_card
 from fedfuse.core.errors import ConfigError, DataError
+from fedfuse.core.paths import expanded
 from fedfuse.core.randomness import Key
 from fedfuse.data.callable import read_callable
 from fedfuse.data.dataset import Dataset, Examples, Owners
@@ -80,17 +81,18 @@ def _find(settings: DataSettings, card: Card | None, reading: Reading, key: Key)
         return read_callable(str(settings.path), reading)
     if settings.name in GIVEN:
         return read_given(settings.name, str(settings.path), reading)
-    path = _place(settings.path)
+    path = _place(settings.path, "data.path")
     if card is not None:
         return read_known(card, path, reading, settings.validation == "official")
     if settings.name.startswith(HUB_PREFIX):
         return read_hub(settings.name.removeprefix(HUB_PREFIX), reading, settings.validation == "official")
     assert path is not None
-    return read_own_files(settings.name, path, _place(settings.test_path), settings.client_files, reading)
+    test_path = _place(settings.test_path, "data.test_path")
+    return read_own_files(settings.name, path, test_path, settings.client_files, reading)
 
 
-def _place(path: str | None) -> Path | None:
-    return None if path is None else Path(path).expanduser()
+def _place(path: str | None, key: str) -> Path | None:
+    return None if path is None else expanded(path, key)
 
 
 def _check_card(found: Found, card: Card, settings: DataSettings) -> None:

@@ -39,18 +39,19 @@ def _read_file(path: Path, reading: Reading) -> Contents:
             f"{path} cannot be read as CSV ({reason}); every row needs the columns of the header"
         ) from error
     table = table.select(without_ignored(table.schema, reading, path.name).names)
-    for name in _number_columns(table.schema, reading, path.name):
-        _check_numbers(table[name], f"{path.name}, column '{name}'")
+    for name in _number_columns(table.schema, reading, path.name) if table.num_rows else ():
+        _check_numbers(table[name], f"{path.name}, column '{shortened(name)}'")
     return contents_of_rows(TableRows(table), None, reading, path.name, path.parent)
 
 
 def _number_columns(schema: Any, reading: Reading, where: str) -> list[str]:
-    """Beside a column of texts only the labels must be numbers."""
+    """The labels, and every column that is an input, unless one holds texts."""
     label = find_label_column(schema, reading, where)
     inputs = find_input_column(schema, label, reading, where)
-    if inputs is not None and is_text(schema.field(inputs).type):
-        return [label] if label is not None and reading.labelled else []
-    return [name for name in schema.names if name != reading.client_column]
+    if inputs is None:
+        return [name for name in schema.names if name != reading.client_column]
+    texts = is_text(schema.field(inputs).type)
+    return [*([] if texts else [inputs]), *([label] if label is not None and reading.labelled else [])]
 
 
 def _check_encoding(path: Path) -> None:

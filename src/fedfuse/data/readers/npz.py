@@ -87,7 +87,7 @@ class Archive(Mapping[str, Array]):
                 with archive.open(member) as file:
                     _check_header(file, member.file_size)
                 with archive.open(member) as file:
-                    return np.asarray(npy.read_array(file, allow_pickle=False))
+                    return _checked(npy.read_array(file, allow_pickle=False))
         except Exception as error:  # and so does numpy
             raise self._refusal() from error
 
@@ -101,6 +101,12 @@ def _check_header(file: IO[bytes], size: int) -> None:
     shape, _, dtype = read_header(file)
     if min(shape, default=0) < 0 or dtype.itemsize == 0 or file.tell() + math.prod(shape) * dtype.itemsize != size:
         raise ValueError("an array of another length than its header says")
+
+
+def _checked(array: Array) -> Array:
+    if array.dtype.kind == "U":
+        array.tolist()  # raises ValueError for a number that is no character
+    return array
 
 
 def _pair(arrays: Mapping[str, Array], names: tuple[tuple[str, str], ...]) -> tuple[Array, Array] | None:

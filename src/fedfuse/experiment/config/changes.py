@@ -11,6 +11,7 @@ from typing import Any
 from fedfuse.core.errors import ConfigError, shortened
 from fedfuse.core.foreign import findable
 from fedfuse.core.part import Part, Settings
+from fedfuse.core.text import is_utf8
 from fedfuse.data.settings import irrelevant
 from fedfuse.experiment.config.error_messages import in_short
 from fedfuse.experiment.config.python_values import in_words
@@ -32,7 +33,7 @@ class Change:
     @staticmethod
     def read(assignment: str) -> Change:
         """An assignment such as ``training.epochs=2``; the value is YAML."""
-        said = f"--set {shortened(ascii(assignment)[1:-1])}"
+        said = f"--set {shortened(assignment if is_utf8(assignment) else ascii(assignment))}"
         address, equals, text = assignment.partition("=")
         if not equals or not address:
             raise ConfigError(f"{said}: write key=value, for example federation.rounds=20")

@@ -23,7 +23,7 @@ def _sentence(error: Mapping[str, Any], address: str) -> str:
     if error["type"] == "missing":
         return f"{address} is missing"
     if error["type"] == "value_error":
-        return f"{at}{shortened(str(context['error']), 500)}"
+        return f"{at}{shortened(str(context['error']), 1000)}"
     if error["type"] == "union_tag_invalid":
         known = [tag.strip().strip("'") for tag in str(context["expected_tags"]).split(",")]
         return (
