@@ -22,7 +22,7 @@ ROWS = 6
 NAMES = ("label", "y", "image", "img", "text", "features", "x", "who", "a", "")
 
 
-def _columns() -> dict[str, Any]:
+def known_columns() -> dict[str, Any]:
     """Of every type that may meet a reader, all of them of the same length."""
     encoded, paths = images()[0], ("../secret.png", "/etc/passwd", "a.png", "\0", "", None)
     struct = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
@@ -57,7 +57,7 @@ def _columns() -> dict[str, Any]:
 
 
 def honest() -> list[bytes]:
-    known = _columns()
+    known = known_columns()
     names = json.dumps({"info": {"features": {"label": {"names": ["a", "b", "c"]}}}})
     tables = [
         pa.table({"image": known["images"], "label": known["labels"]}).replace_schema_metadata({"huggingface": names}),
@@ -79,7 +79,7 @@ def mutate(rng: Random, case: bytes) -> bytes:
     """Half of the time a sound file of columns that do not fit each other."""
     if rng.random() < 0.5:
         return bytes_of(rng, case)
-    known = _columns()
+    known = known_columns()
     chosen = [(rng.choice(NAMES), rng.choice(list(known.values()))) for _ in range(rng.randrange(4))]
     chosen.append(
         ("label", known[rng.choice(("labels", "labels", "labels", "huge labels", "words", "unsigned labels"))])
