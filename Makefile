@@ -19,7 +19,7 @@ test-long: $(VENV)/installed-dev
 	$(RUN) pytest -n $(CORES) -m long
 
 # A million damaged files, experiments and messages for the readers of all of them; another seed, other cases. Ctrl-C prints
-# what there is so far. TARGETS="csv_files npz_files" tries only some.
+# what there is so far. In the engines' environment, because messages are Flower's. TARGETS="csv_files npz_files" tries only some.
 SEED ?= 1
 fuzz: $(ENGINES)/installed
 	$(ENGINES)/bin/python -m tests.fuzzing --cases 1000000 --seed $(SEED) $(TARGETS)

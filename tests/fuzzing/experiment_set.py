@@ -11,7 +11,7 @@ from tests.fuzzing.experiment_values import SMALL, experiments
 from tests.fuzzing.experiment_yaml import WORDS
 from tests.fuzzing.mutation import text_of
 
-BASE = {**SMALL, "training": {"epochs": 1}, "partition": {"kind": "dirichlet", "clients": 3}}
+BASE = {**SMALL, "training": {"epochs": 1}, "partition": {"kind": "dirichlet", "clients": 3, "alpha": 1.0}}
 
 
 def honest() -> list[str]:

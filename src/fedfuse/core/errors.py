@@ -53,7 +53,7 @@ def suggest(word: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(shortened(word), options, n=1, cutoff=0.6)
     if near:
         return f" (did you mean '{near[0]}'?)"
-    return f" (known: {', '.join(options)})" if options else ""
+    return f" (known: {shortened(', '.join(options), 1000)})" if options else ""
 
 
 def unknown(what: str, word: str, known: Iterable[str]) -> str:

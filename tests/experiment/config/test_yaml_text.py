@@ -64,10 +64,10 @@ def bomb(levels: int, inner: str = "1", merge: bool = False) -> str:
     ],
 )
 def test_what_no_experiment_says(text: str, sentence: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(ConfigError, match=re.escape(sentence)) as caught:
         load_yaml(text, "file")
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
     assert len(str(caught.value)) < 300
 
 
@@ -134,16 +134,22 @@ def test_files(tmp_path: Path, content: bytes, sentence: str) -> None:
         ("methods: {feddf: [1]}", "methods.feddf is [1], but should be a mapping"),
         ("methods: {[a]: 1}", "a key is a list"),
         ("method: {name: fedavg, exchange: {kind: []}}", "method.protocol"),
-        ("method: {name: fedavg, exchange: {kind: scored_weights, weighting: 5}}", "method"),
+        (
+            "method: {name: fedavg, fuse: {weighting: testimony}, exchange: {kind: scored_weights, weighting: 5}}",
+            "scores",
+        ),
         ("methods: {fedavg: {protocol: 5}}", "methods.fedavg.protocol"),
         ("methods: {fedavg: {upload: 5}}", "methods.fedavg.upload is 5, but should be a list"),
         ("methods: {fedavg: {pooled: []}}", "methods.fedavg.pooled is [], but should be true or false"),
         (f"name: {'n' * 300}", "but should be text of at most 64 characters"),
         (f"method: {{name: fedavg, label: {'n' * 300}}}", "method.label is 'nnn"),
         ("seed: " + "9" * 60, "seed is 999"),
-        (f"{'k' * 900_000}: 1", "unknown key 'kkk"),
-        ("data: {name: digits, resize: " + "[1, " * 20 + "]" * 20 + "}", "data.resize is [[["),
-        ("federation: {assigned: [" + "m, " * 99_000 + "m]}", "federation.assigned names the models of 99,001"),
+        (f"? {'k' * 500_000}\n: 1", "unknown key 'kkk"),
+        ("data: {name: digits, resize: " + "[1, " * 20 + "]" * 20 + "}", "data.resize is [1, [1, [1"),
+        (
+            f"federation: {{assigned: [{', '.join(['m' * 64] * 8000)}]}}",
+            "federation.assigned names the models of 8,000",
+        ),
     ],
 )
 def test_what_an_experiment_may_not_be(text: str, sentence: str) -> None:
@@ -186,7 +192,7 @@ def test_what_only_python_can_hand_over(changes: dict[str, Any], sentence: str) 
 @pytest.mark.parametrize(
     ("assignment", "sentence"),
     [
-        ("name=\udcff", r"--set name=\udcff"),
+        ("name=\udcff", r"--set 'name=\udcff': the value is not YAML"),
         ("\udcff=1", r"'\udcff' holds half of a character"),
         ("a." * 100 + "a=1", "nothing lies more than 50 keys deep"),
         ("training.epochs=[", "--set training.epochs=[: the value is not YAML"),

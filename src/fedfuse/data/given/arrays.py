@@ -70,7 +70,7 @@ class Arrays:
 def as_array(value: Any, where: str) -> Array:
     """A plain NumPy array; objects, which are pointers to anything, are refused."""
     if isinstance(value, Tensor):
-        value = value.detach().cpu()
+        value = value.detach().cpu().to_dense()
         value = (value.float() if value.is_floating_point() else value).numpy()
     try:
         array = np.asarray(value)

@@ -17,6 +17,8 @@ from fedfuse.data.readers.contents import Array, Contents, Reading, check_range
 from fedfuse.data.readers.images import refit_images
 
 LETTERS = 26
+DENSEST = 1032
+"""Bytes that one of gzip can stand for, at most."""
 
 
 def read_idx(images: Sequence[Path], reading: Reading) -> Contents:
@@ -59,7 +61,8 @@ def _array(path: Path, axes: int) -> Array:
             if magic != 0x0800 + axes:
                 raise DataError(f"{path} is no IDX file of bytes with {axes} axes; check that it is the right file")
             check_fits(math.prod(shape), path.name)
-            data = np.frombuffer(bytearray(file.read(math.prod(shape) + 1)), np.uint8)
+            most = path.stat().st_size * (DENSEST if path.suffix == ".gz" else 1)
+            data = np.frombuffer(bytearray(file.read(min(math.prod(shape), most) + 1)), np.uint8)
     except (OSError, EOFError, zlib.error, struct.error) as error:
         raise DataError(f"{path} cannot be read as IDX; it may be cut off, so fetch it again") from error
     if data.size != math.prod(shape):

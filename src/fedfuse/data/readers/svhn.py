@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from fedfuse.core.errors import DataError
-from fedfuse.data.readers.contents import Contents, Reading, check_range, checked_labels, join
+from fedfuse.data.readers.contents import Array, Contents, Reading, check_range, checked_labels, join
 from fedfuse.data.readers.images import refit_images
+from fedfuse.data.readers.matlab import read_matlab
 
 
 def read_svhn(files: Sequence[Path], reading: Reading) -> Contents:
@@ -30,10 +32,8 @@ def _file(path: Path, reading: Reading) -> Contents:
     return Contents(refit_images(pixels, reading, lambda row: f"{path.name}, row {row}"), digits % 10)
 
 
-def _arrays(path: Path) -> dict[str, Any]:
-    from scipy.io import loadmat
-
+def _arrays(path: Path) -> dict[str, Array]:
     try:
-        return {name: value for name, value in loadmat(path).items() if isinstance(value, np.ndarray)}
-    except Exception as error:  # a damaged file makes scipy raise nearly anything
+        return read_matlab(path)
+    except (OSError, ValueError, struct.error, zlib.error) as error:
         raise DataError(f"{path} cannot be read as a MATLAB file; it may be cut off, so fetch it again") from error

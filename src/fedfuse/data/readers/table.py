@@ -161,7 +161,7 @@ def _input_fields(schema: Any, label_column: str | None, reading: Reading) -> li
 
 def _known_column(schema: Any, column: str, key: str, where: str) -> str:
     if column not in schema.names:
-        raise DataError(f"{key}: {where} has no column '{column}'{suggest(column, schema.names)}")
+        raise DataError(f"{key}: {where} has no column '{shortened(column)}'{suggest(column, schema.names)}")
     return column
 
 

@@ -124,7 +124,8 @@ def _forget_another_choice(raw: Raw, change: Change) -> None:
     node: Any = raw
     for key in change.address[:-1]:
         node = _below(node, key) if isinstance(node, dict) else None
-    if isinstance(node, dict) and node.get(change.address[-1], change.value) != change.value:
+    both = isinstance(node, dict) and isinstance(change.value, str)
+    if both and node.get(change.address[-1], change.value) != change.value:
         node.clear()
 
 

@@ -68,7 +68,7 @@ def _object(path: Path, number: int, line: str) -> Mapping[str, Any]:
 def _device(row: Mapping[str, Any], period: float) -> Device:
     for name in row:
         if name not in (*RATES, *OPTIONAL):
-            raise ValueError(f"unknown column '{name}'; there are {', '.join((*RATES, *OPTIONAL))}")
+            raise ValueError(f"unknown column {name!a}; there are {', '.join((*RATES, *OPTIONAL))}")
     for name in RATES:
         if name not in row:
             raise ValueError(f"{name} is missing")
