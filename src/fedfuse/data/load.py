@@ -190,7 +190,7 @@ def _owners(contents: Contents) -> Owners | None:
 
 
 def _by_number(name: str) -> list[tuple[int, str]]:
-    return [(int(digits or 0), text) for text, digits in re.findall(r"(\D*)(\d*)", name)]
+    return [(int(digits[:1000] or 0), text) for text, digits in re.findall(r"(\D*)(\d*)", name)]
 
 
 def _normalisation(train: Contents, card: Card | None) -> Normalisation:
