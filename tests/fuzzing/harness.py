@@ -19,7 +19,7 @@ from typing import Any, Protocol, cast
 from fedfuse.core.errors import FedfuseError
 from fedfuse.core.text import is_utf8
 
-SECONDS = 5.0
+SECONDS = 10.0
 """That a case may take."""
 LONGEST = 1500
 """Characters of a sentence that refuses one."""
@@ -98,9 +98,10 @@ def run(
     name: str, target: Target, seed: int, numbers: Iterable[int], reached: Callable[[int, Tally], None] | None = None
 ) -> Tally:
     """Read every case; honest ones must not be refused. Ctrl-C ends it early."""
-    tally, honest, before = Tally(name), target.honest(), _memory()
+    tally, before = Tally(name), _memory()
     with warnings.catch_warnings(), _alarm():
         warnings.simplefilter("ignore")
+        honest = target.honest()
         try:
             for number in numbers:
                 if reached is not None:

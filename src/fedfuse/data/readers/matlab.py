@@ -25,9 +25,9 @@ def read_matlab(path: Path) -> dict[str, Array]:
     """The arrays by name; ValueError, struct.error or zlib.error where the file is damaged."""
     check_fits(path.stat().st_size, path.name)
     content = memoryview(path.read_bytes())
-    if content[126:128] != b"IM":
+    if bytes(content[126:128]) != b"IM":
         raise ValueError("no file of version 5 with the small end first")
-    found = {}
+    found: dict[str, Array] = {}
     for kind, body in _elements(content[HEADER:], path.name):
         if kind == MATRIX:
             found |= _matrix(body, path.name)

@@ -62,7 +62,7 @@ class _Loader(yaml.SafeLoader):
         """How many values a node stands for, and how deep they are nested."""
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        event = self.peek_event()
+        event = self.peek_event()  # type: ignore[no-untyped-call]
         self._depth += 1
         if self._depth > DEEPEST:
             _refuse(f"values are nested more than {DEEPEST} deep", event)
