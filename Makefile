@@ -6,7 +6,7 @@ RUN := $(VENV)/bin/python -m
 PIP := $(RUN) pip --quiet --disable-pip-version-check
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
-.PHONY: demo test test-long test-engines coverage check format docs index bench bench-quick cluster-model check-methods same-bits clean
+.PHONY: demo test test-long test-engines fuzz coverage check format docs index bench bench-quick cluster-model check-methods same-bits clean
 
 demo: $(VENV)/installed
 	$(RUN) fedfuse compare digits --methods fedavg,feddf --seeds 0,1,2 --out runs/demo --overwrite
@@ -17,6 +17,12 @@ test: check
 # Tests that start many processes: parts from outside with workers, killed and resumed.
 test-long: $(VENV)/installed-dev
 	$(RUN) pytest -n $(CORES) -m long
+
+# A million damaged files, experiments and messages for the readers of all of them; another seed, other cases. Ctrl-C prints
+# what there is so far. In the engines' environment, because messages are Flower's. TARGETS="csv_files npz_files" tries only some.
+SEED ?= 1
+fuzz: $(ENGINES)/installed
+	$(ENGINES)/bin/python -m tests.fuzzing --cases 1000000 --seed $(SEED) $(TARGETS)
 
 # The tests again, with the share of lines and branches that they run in this process and its test workers; fails below
 # fail_under of pyproject.toml. Not part of test, because watching every line takes a third longer.

@@ -74,6 +74,29 @@ def test_texts_are_recognised_by_content_and_tokenizer(tmp_path: Path) -> None:
     assert reader.calls == 3
 
 
+@pytest.mark.parametrize("how", ["in place", "by another file"])
+def test_an_image_of_the_same_size_and_time_is_read_again(source: Path, how: str) -> None:
+    """As ``cp -p`` and ``rsync`` leave it."""
+    reader, state = Reader(), source.stat()
+    cached([source], Reading(), reader)
+    copy = source if how == "in place" else source.with_name("copy.bin")
+    copy.write_bytes(b"ecruos")
+    os.utime(copy, ns=(state.st_atime_ns, state.st_mtime_ns))
+    copy.replace(source)
+    assert (source.stat().st_size, source.stat().st_mtime_ns) == (state.st_size, state.st_mtime_ns)
+    cached([source], Reading(), reader)
+    assert reader.calls == 2
+
+
+def test_a_class_name_that_was_damaged_is_noticed(source: Path, own_cache: Path) -> None:
+    reader = Reader()
+    cached([source], Reading(), reader)
+    (path,) = own_cache.rglob("contents.json")
+    path.write_text(path.read_text().replace('"a"', '"x"'))
+    assert cached([source], Reading(), reader).class_names == ("a", "b", "c", "d")
+    assert reader.calls == 2
+
+
 @pytest.mark.parametrize("name", ["inputs.npy", "labels.npy", "contents.json"])
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty", "remove"])
 def test_damage_is_noticed_and_repaired(source: Path, own_cache: Path, name: str, damage: str) -> None:

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.io import savemat
+from scipy.io import loadmat, savemat
 
 from fedfuse.core.errors import DataError
 from fedfuse.core.randomness import Key
 from fedfuse.data import Dataset, DataSettings, load
 from fedfuse.data.readers import Reading
 from fedfuse.data.readers.imagenet32 import read_imagenet32
+from fedfuse.data.readers.matlab import read_matlab
 
 from .samples import encode, random_images
 
@@ -248,3 +249,21 @@ def test_idx_of_another_kind_and_missing_labels(tmp_path: Path) -> None:
     (tmp_path / "train-labels-idx1-ubyte.gz").unlink()
     with pytest.raises(DataError, match="put train-labels-idx1-ubyte"):
         read("mnist", tmp_path)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("kind", ["u1", "i1", "u2", "i2", "u4", "i4", "f4", "f8", "i8", "u8"])
+def test_matlab_files_are_read_as_scipy_reads_them(tmp_path: Path, packed: bool, kind: str) -> None:
+    random = np.random.default_rng(0)
+    arrays = {
+        "X": random.integers(0, 100, (3, 4, 2, 5)).astype(kind),
+        "y": random.integers(0, 100, (5, 1)).astype(kind),
+        "a_longer_name": np.ones((1, 1), kind),
+        "empty": np.zeros((0, 3), kind),
+    }
+    savemat(tmp_path / "m.mat", {**arrays, "words": "left out"}, do_compression=packed)
+    found, expected = read_matlab(tmp_path / "m.mat"), loadmat(tmp_path / "m.mat")
+    assert found.keys() == arrays.keys()
+    for name in arrays:
+        np.testing.assert_array_equal(found[name], expected[name])
+        assert found[name].dtype == expected[name].dtype

@@ -51,15 +51,20 @@ class OlderKeyWarning(FutureWarning):
     """A key of an experiment file that has another name now, and is still read."""
 
 
+def shortened(text: str, most: int = 100) -> str:
+    """What a sentence has room for."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
 def suggest(word: str, known: Iterable[str]) -> str:
     """``" (did you mean 'x'?)"`` for the nearest known word, or the list of all known ones."""
     options = sorted(known)
-    near = difflib.get_close_matches(word, options, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(shortened(word), options, n=1, cutoff=0.6)
     if near:
         return f" (did you mean '{near[0]}'?)"
-    return f" (known: {', '.join(options)})" if options else ""
+    return f" (known: {shortened(', '.join(options), 1000)})" if options else ""
 
 
 def unknown(what: str, word: str, known: Iterable[str]) -> str:
     """The sentence for a name that nothing answers to."""
-    return f"unknown {what} '{word}'{suggest(word, known)}"
+    return f"unknown {what} '{shortened(word)}'{suggest(word, known)}"

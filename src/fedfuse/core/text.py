@@ -1,4 +1,4 @@
-"""What data and models agree on about text: a row of token numbers, padded at its end."""
+"""Text: what can be written, and the row of token numbers, padded at its end, that data and models agree on."""
 
 from __future__ import annotations
 
@@ -13,3 +13,12 @@ class TextShape(NamedTuple):
 
     length: int
     vocabulary: int
+
+
+def is_utf8(text: str) -> bool:
+    """Whether it can be written; names of files and JSON may hold halves of characters, which cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -15,7 +15,7 @@ from fedfuse.core.files import cache_folder, write_atomically, write_text
 from fedfuse.data.readers.contents import Array, Columns, Contents, Reading
 
 TABLES = (".parquet", ".csv", ".jsonl", ".txt", ".npz")
-FORMAT = 4
+FORMAT = 5
 """Raised whenever the decoded arrays of the same file would differ from those of an older version."""
 
 
@@ -31,7 +31,8 @@ def cached(
     if known is not None:
         return known
     contents = read()
-    _store(folder, contents)
+    if contents.is_whole:
+        _store(folder, contents)
     return contents
 
 
@@ -41,11 +42,15 @@ def _address(sources: Sequence[Path], reading: Reading, classes: Sequence[str]) 
 
 
 def _state(path: Path, reading: Reading) -> object:
-    """What a file is recognised by: tables that may hold texts by their content, images by place, size and time."""
+    """What a file is recognised by: tables that may hold texts by their content, images by place, size and times.
+
+    Who copies a file with its old time cannot give it the time of its last change, nor its number on the disk.
+    """
     if reading.tokenizer is not None and path.suffix in TABLES:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-    return str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns
+    state = path.stat()
+    return str(path.absolute()), state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_dev, state.st_ino
 
 
 def _load(folder: Path) -> Contents | None:
@@ -55,18 +60,17 @@ def _load(folder: Path) -> Contents | None:
         inputs = np.load(folder / "inputs.npy", allow_pickle=False)
         labels = np.load(folder / "labels.npy", allow_pickle=False)
         clients = np.load(folder / "clients.npy", allow_pickle=False) if description["clients"] else None
-        if description["checksums"] != _checksums(inputs, labels, clients):
-            return None
         names, columns = description["class_names"], description["columns"]
-    except (OSError, ValueError, KeyError, TypeError, EOFError):
+        known = None if columns is None else Columns(tuple(columns["inputs"]), tuple(columns["beside"]))
+        contents = Contents(inputs, labels, None if names is None else tuple(names), clients, known)
+        return contents if description["checksums"] == _checksums(contents) else None
+    except Exception:  # whatever is wrong with it, the files are still there
         return None
-    known = None if columns is None else Columns(tuple(columns["inputs"]), tuple(columns["beside"]))
-    return Contents(inputs, labels, None if names is None else tuple(names), clients, known)
 
 
 def _store(folder: Path, contents: Contents) -> None:
     description = {
-        "checksums": _checksums(contents.inputs, contents.labels, contents.clients),
+        "checksums": _checksums(contents),
         "class_names": contents.class_names,
         "clients": contents.clients is not None,
         "columns": None if contents.columns is None else asdict(contents.columns),
@@ -91,8 +95,10 @@ def _save(path: Path, array: Array) -> None:
     write_atomically(path, write)
 
 
-def _checksums(*arrays: Array | None) -> list[int]:
-    return [_checksum(array) for array in arrays if array is not None]
+def _checksums(contents: Contents) -> list[int]:
+    arrays = (contents.inputs, contents.labels, contents.clients)
+    words = repr((contents.class_names, contents.columns)).encode()
+    return [zlib.crc32(words), *(_checksum(array) for array in arrays if array is not None)]
 
 
 def _checksum(array: Array) -> int:

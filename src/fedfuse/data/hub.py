@@ -69,7 +69,7 @@ def _decode(split: Any, reading: Reading, where: str) -> Contents:
     table = split.with_format("arrow")[:]
     table = table.select(without_ignored(table.schema, reading, where).names)
     names = getattr(split.features[find_label_column(table.schema, reading, where)], "names", None)
-    return contents_of_rows(TableRows(table), None if names is None else tuple(names), reading, where, Path())
+    return contents_of_rows(TableRows(table), None if names is None else tuple(names), reading, where, None)
 
 
 def _first_line(error: Exception) -> str:

@@ -12,6 +12,7 @@ from fedfuse.catalogue.card import Card, Normalisation
 from fedfuse.catalogue.completeness import what_is_missing
 from fedfuse.catalogue.datasets import find_card
 from fedfuse.core.errors import ConfigError, DataError
+from fedfuse.core.paths import expanded
 from fedfuse.core.randomness import Key
 from fedfuse.data.callable import read_callable
 from fedfuse.data.dataset import Dataset, Examples, Owners
@@ -34,7 +35,10 @@ def load(settings: DataSettings, key: Key, tokenizer: Tokenizer | None = None) -
     """
     card = find_card(settings.name)
     reading = _reading(settings, card, tokenizer or tokenizer_of(settings.text or TextSettings()))
-    found = _find(settings, card, reading, key)
+    try:
+        found = _find(settings, card, reading, key)
+    except MemoryError:
+        raise DataError(f"{settings.name} needs more memory than there is; give fewer or smaller examples") from None
     if card is not None:
         _check_card(found, card, settings)
     _check_inputs(found, settings)
@@ -77,17 +81,18 @@ def _find(settings: DataSettings, card: Card | None, reading: Reading, key: Key)
         return read_callable(str(settings.path), reading)
     if settings.name in GIVEN:
         return read_given(settings.name, str(settings.path), reading)
-    path = _place(settings.path)
+    path = _place(settings.path, "data.path")
     if card is not None:
         return read_known(card, path, reading, settings.validation == "official")
     if settings.name.startswith(HUB_PREFIX):
         return read_hub(settings.name.removeprefix(HUB_PREFIX), reading, settings.validation == "official")
     assert path is not None
-    return read_own_files(settings.name, path, _place(settings.test_path), settings.client_files, reading)
+    test_path = _place(settings.test_path, "data.test_path")
+    return read_own_files(settings.name, path, test_path, settings.client_files, reading)
 
 
-def _place(path: str | None) -> Path | None:
-    return None if path is None else Path(path).expanduser()
+def _place(path: str | None, key: str) -> Path | None:
+    return None if path is None else expanded(path, key)
 
 
 def _check_card(found: Found, card: Card, settings: DataSettings) -> None:
@@ -185,7 +190,7 @@ def _owners(contents: Contents) -> Owners | None:
 
 
 def _by_number(name: str) -> list[tuple[int, str]]:
-    return [(int(digits or 0), text) for text, digits in re.findall(r"(\D*)(\d*)", name)]
+    return [(int(digits[:1000] or 0), text) for text, digits in re.findall(r"(\D*)(\d*)", name)]
 
 
 def _normalisation(train: Contents, card: Card | None) -> Normalisation:

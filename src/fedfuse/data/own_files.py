@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from fedfuse.core.errors import DataError
+from fedfuse.core.errors import DataError, shortened
 from fedfuse.data.cache import cached
 from fedfuse.data.readers import Contents, Found, Reading, read_csv, read_folder, read_npz, read_parquet
+from fedfuse.data.readers.bounds import check_is_file
 from fedfuse.data.readers.contents import join
 from fedfuse.data.readers.folder import class_folders, folder_roots, image_files, subfolders
 
@@ -20,8 +21,8 @@ TABLES: dict[str, Callable[[Sequence[Path], Reading], Contents]] = {"parquet": r
 def read_own_files(name: str, path: Path, test_path: Path | None, client_files: bool, reading: Reading) -> Found:
     """Read ``path`` as the format ``name`` says."""
     for key, place in (("data.path", path), ("data.test_path", test_path)):
-        if place is not None and not place.exists():
-            raise DataError(f"{key}: {place} does not exist")
+        if place is not None and not _exists(place):
+            raise DataError(f"{key}: {shortened(str(place), 300)} does not exist")
     if client_files and not path.is_dir():
         raise DataError(f"data.client_files: {path} is not a folder; it must hold one file or folder per client")
     if name == "images":
@@ -71,12 +72,21 @@ def _owned(contents: Contents, client: str) -> Contents:
     return replace(contents, clients=np.full(len(contents.labels), client))
 
 
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name that is longer than any file's
+        return False
+
+
 def _files(path: Path, name: str, key: str) -> list[Path]:
     if path.is_file():
         return [path]
     files = sorted(path.glob(f"*.{name}"))
     if not files:
         raise DataError(f"{key}: {path} holds no .{name} files")
+    for file in files:
+        check_is_file(file)
     return files
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from fedfuse.core.errors import ConfigError, DataError, MissingExtraError
 from fedfuse.core.imports import first_line
+from fedfuse.core.paths import expanded
 from fedfuse.core.text import PADDING
 from fedfuse.data.hub import network_may_answer
 from fedfuse.data.tokens import BUILT_IN, EMPTY, TextSettings, Tokenizer
@@ -65,7 +66,7 @@ def _numbers(name: str, where: str = "data.text.tokenizer") -> dict[str, int]:
 
 def _place(name: str) -> Path | str:
     """The folder, if it is one, or the name on the hub."""
-    folder = Path(name).expanduser()
+    folder = expanded(name, "data.text.tokenizer")
     return folder.resolve() if folder.is_dir() else name
 
 

@@ -6,11 +6,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from fedfuse.core.errors import DataError
 from fedfuse.data.readers import Reading
 from fedfuse.data.readers.table import find_input_column, find_label_column, without_ignored
 from fedfuse.data.settings import DataSettings
@@ -30,7 +28,7 @@ def row_numbers(settings: DataSettings) -> list[str]:
         label = find_label_column(schema, reading, "")
         if find_input_column(schema, label, reading, "") is not None:
             return []
-    except (DataError, OSError, pa.ArrowException):
+    except Exception:
         return []  # whoever reads the data will say what is wrong with it
     return [name for name in schema.names if NAMES.fullmatch(name) and name not in (label, settings.client_column)]
 

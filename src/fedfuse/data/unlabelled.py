@@ -8,6 +8,7 @@ from fedfuse.core.errors import DataError
 from fedfuse.data.cache import cached
 from fedfuse.data.own_files import cached_table
 from fedfuse.data.readers import Reading, read_folder
+from fedfuse.data.readers.bounds import check_is_file
 from fedfuse.data.readers.contents import Array
 from fedfuse.data.readers.folder import all_images
 from fedfuse.data.readers.lines import read_lines
@@ -21,6 +22,7 @@ def read_unlabelled(path: Path, reading: Reading) -> Array:
         return cached(files, reading, lambda: read_folder([(file, 0) for file in files], (), reading)).inputs
     if not path.exists():
         raise DataError(f"data.path: {path} does not exist")
+    check_is_file(path)
     if path.suffix == ".npz":
         return read_npz_inputs(path, reading)
     if path.suffix in (".parquet", ".csv"):

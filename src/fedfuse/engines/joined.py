@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
+from fedfuse.core.memory import free_memory
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.engines.base import SimulatedEngine
 from fedfuse.engines.jobs import Job, WorkerPool, trainings
@@ -94,11 +94,7 @@ def other_cores() -> int:
 
 def room_for_workers() -> int:
     """How many workers fit into half of the memory that is free, where the system says how much that is."""
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return other_cores()
-    free = next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), None)
+    free = free_memory()
     return other_cores() if free is None else free // 2 // MEMORY_OF_A_WORKER
 
 

@@ -23,6 +23,7 @@ from fedfuse.data.readers.contents import UNLABELLED
 from fedfuse.data.tokens import TextSettings
 from fedfuse.experiment.choices import settled
 from fedfuse.experiment.config import ExperimentConfig
+from fedfuse.experiment.room import check_room
 from fedfuse.federation import Engine, Federation, FederationSettings, Recipe
 from fedfuse.federation.client import Clients
 from fedfuse.federation.clock.clock import Clock
@@ -114,6 +115,7 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None,
     if engine is None and config.engine.has_processes and not hasattr(sys.modules["__main__"], "__file__"):
         check_findable_elsewhere(config.foreign_code)  # of a notebook, other processes know nothing
     dataset, splits = loaded or load_examples(config, log)
+    check_room(config.models, dataset.model_shape, dataset.classes)
     config = settled(config, dataset)
     labels, owners = splits.train.labels, splits.train.owners
     parts = config.partition.assign(labels, dataset.classes, key.child("partition"), owners)

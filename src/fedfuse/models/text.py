@@ -43,7 +43,7 @@ class TextTransformer(Architecture):
     arch: Literal["text_transformer"] = "text_transformer"
     width: Count = 64
     heads: Count = 4
-    layers: Count = 2
+    layers: Annotated[Count, Field(le=1000)] = 2
     dropout: Dropout = 0.1
 
     @model_validator(mode="after")

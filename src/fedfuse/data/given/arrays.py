@@ -15,7 +15,7 @@ from fedfuse.core.errors import DataError
 from fedfuse.data.given.labels import ORIGIN, numbered
 from fedfuse.data.readers import Contents, Found, Reading
 from fedfuse.data.readers.contents import Array, unlabelled
-from fedfuse.data.readers.npz import contents_of_arrays, inputs_of_array, load_arrays
+from fedfuse.data.readers.npz import Archive, contents_of_arrays, inputs_of_array
 
 CLASSES = "classes"
 
@@ -40,7 +40,7 @@ class Arrays:
 
     @staticmethod
     def at(folder: Path) -> Arrays:
-        return Arrays(load_arrays(folder / "arrays.npz"))
+        return Arrays(dict(Archive(folder / "arrays.npz")))
 
     def write(self, folder: Path) -> None:
         folder.mkdir()
@@ -70,7 +70,7 @@ class Arrays:
 def as_array(value: Any, where: str) -> Array:
     """A plain NumPy array; objects, which are pointers to anything, are refused."""
     if isinstance(value, Tensor):
-        value = value.detach().cpu()
+        value = value.detach().cpu().to_dense()
         value = (value.float() if value.is_floating_point() else value).numpy()
     try:
         array = np.asarray(value)

@@ -142,8 +142,8 @@ def _contents(
     """A split with the numbers of its labels in their column."""
     if label is None:
         silent = replace(reading, labelled=False)
-        return unlabelled(contents_of_rows(TableRows(table), None, silent, where, Path()).inputs)
+        return unlabelled(contents_of_rows(TableRows(table), None, silent, where, None).inputs)
     _check_columns(table, label, reading, where)
     classes = words or class_names(table.schema, label)
     labelled = table.set_column(table.schema.names.index(label), label, pa.array(numbers))
-    return contents_of_rows(TableRows(labelled), classes, reading, where, Path())
+    return contents_of_rows(TableRows(labelled), classes, reading, where, None)

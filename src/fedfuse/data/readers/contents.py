@@ -65,6 +65,8 @@ class Contents:
     class_names: tuple[str, ...] | None = None
     clients: Array | None = None
     columns: Columns | None = None
+    is_whole: bool = True
+    """Whether all of it was in the files that were read, and not in others that these only name."""
 
     @property
     def is_labelled(self) -> bool:
@@ -125,6 +127,7 @@ def join(parts: Sequence[Contents], names: Sequence[str]) -> Contents:
         first.class_names,
         None if first.clients is None else np.concatenate([part.clients for part in parts if part.clients is not None]),
         first.columns,
+        all(part.is_whole for part in parts),
     )
 
 
@@ -155,7 +158,12 @@ def checked_labels(values: Array, where: str) -> NDArray[np.int64]:
         raise DataError(
             f"{where}: the labels are {values.dtype} of shape {values.shape}; they must be one whole number per example"
         )
-    return np.require(values, np.int64, USABLE)
+    labels = np.require(values, np.int64, USABLE)
+    below = np.flatnonzero(labels < 0)  # or above what int64 holds
+    if len(below):
+        row = int(below[0])
+        raise DataError(f"{where}, row {row}: label {values[row]} is out of range; labels are whole numbers from 0")
+    return labels
 
 
 def check_range(labels: Array, classes: int, where: str, first: int = 0) -> None:

@@ -9,13 +9,15 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import csv
 
-from fedfuse.core.errors import DataError
+from fedfuse.core.errors import DataError, shortened
+from fedfuse.data.readers.bounds import check_fits
 from fedfuse.data.readers.contents import Contents, Reading, join
 from fedfuse.data.readers.table import (
     TableRows,
     contents_of_rows,
     find_input_column,
     find_label_column,
+    is_number,
     is_text,
     without_ignored,
 )
@@ -27,27 +29,29 @@ def read_csv(paths: Sequence[Path], reading: Reading) -> Contents:
 
 
 def _read_file(path: Path, reading: Reading) -> Contents:
+    check_fits(path.stat().st_size, path.name)
     _check_encoding(path)
     try:
         table = csv.read_csv(path, parse_options=csv.ParseOptions(newlines_in_values=True))
     except (OSError, pa.ArrowException) as error:
-        reason = str(error).removeprefix("CSV parse error: ").splitlines()[0]
+        reason = shortened((str(error).removeprefix("CSV parse error: ").splitlines() or [""])[0])
         raise DataError(
             f"{path} cannot be read as CSV ({reason}); every row needs the columns of the header"
         ) from error
     table = table.select(without_ignored(table.schema, reading, path.name).names)
-    for name in _number_columns(table.schema, reading, path.name):
-        _check_numbers(table[name], f"{path.name}, column '{name}'")
+    for name in _number_columns(table.schema, reading, path.name) if table.num_rows else ():
+        _check_numbers(table[name], f"{path.name}, column '{shortened(name)}'")
     return contents_of_rows(TableRows(table), None, reading, path.name, path.parent)
 
 
 def _number_columns(schema: Any, reading: Reading, where: str) -> list[str]:
-    """Beside a column of texts only the labels must be numbers."""
+    """The labels, and every column that is an input, unless one holds texts."""
     label = find_label_column(schema, reading, where)
     inputs = find_input_column(schema, label, reading, where)
-    if inputs is not None and is_text(schema.field(inputs).type):
-        return [label] if label is not None and reading.labelled else []
-    return [name for name in schema.names if name != reading.client_column]
+    if inputs is None:
+        return [name for name in schema.names if name != reading.client_column]
+    texts = is_text(schema.field(inputs).type)
+    return [*([] if texts else [inputs]), *([label] if label is not None and reading.labelled else [])]
 
 
 def _check_encoding(path: Path) -> None:
@@ -62,10 +66,11 @@ def _check_encoding(path: Path) -> None:
 
 def _check_numbers(column: Any, where: str) -> None:
     """A single word makes the whole column text, so the row of the first word is what helps."""
-    if not pa.types.is_string(column.type):
+    if is_number(column.type):
         return
-    for row, value in enumerate(column.to_pylist()):
+    for row, value in enumerate(column.to_pylist() if is_text(column.type) else ()):
         try:
             float(value)
         except ValueError:
-            raise DataError(f"{where}, row {row}: '{value}' is not a number") from None
+            raise DataError(f"{where}, row {row}: '{shortened(value)}' is not a number") from None
+    raise DataError(f"{where} holds {column.type}, not numbers; make numbers of it, or name it in data.ignore_columns")

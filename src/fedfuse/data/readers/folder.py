@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from fedfuse.core.errors import DataError
+from fedfuse.core.text import is_utf8
+from fedfuse.data.readers.bounds import check_is_file
 from fedfuse.data.readers.contents import Contents, Reading
 from fedfuse.data.readers.images import decode_images
 
@@ -34,6 +36,8 @@ def subfolders(root: Path, wish: str) -> tuple[str, ...]:
     if not entries:
         raise DataError(f"data.path: {root} has no subfolders; it must hold {wish}")
     for entry in entries:
+        if not is_utf8(entry.name):
+            raise DataError(f"{str(entry)!a} has a name that is not UTF-8; rename it")
         if not entry.is_dir():
             raise DataError(f"{entry} is not a folder; {root} must hold {wish}, and nothing else")
     return tuple(entry.name for entry in entries)
@@ -59,7 +63,7 @@ def image_files(root: Path, classes: Sequence[str]) -> list[tuple[Path, int]]:
 
 def all_images(root: Path) -> list[Path]:
     """Every image at any depth, in the order of the names."""
-    files = _only_images(path for path in _visible(root.rglob("*"), root) if path.is_file())
+    files = _only_images(path for path in _visible(root.rglob("*"), root) if not path.is_dir())
     if not files:
         raise DataError(f"{root} holds no images; it must hold files such as .png or .jpg, at any depth")
     return files
@@ -83,4 +87,5 @@ def _only_images(paths: Iterable[Path]) -> list[Path]:
     for path in images:
         if path.suffix.lower() not in SUFFIXES:
             raise DataError(f"{path} is not an image; remove it or give a folder of nothing but images")
+        check_is_file(path)
     return images

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import math
 import struct
 import zlib
 from collections.abc import Sequence
@@ -11,10 +12,13 @@ from pathlib import Path
 import numpy as np
 
 from fedfuse.core.errors import DataError
+from fedfuse.data.readers.bounds import check_fits
 from fedfuse.data.readers.contents import Array, Contents, Reading, check_range
 from fedfuse.data.readers.images import refit_images
 
 LETTERS = 26
+DENSEST = 1032
+"""Bytes that one of gzip can stand for, at most."""
 
 
 def read_idx(images: Sequence[Path], reading: Reading) -> Contents:
@@ -52,13 +56,15 @@ def _labels_beside(images: Path) -> Path:
 
 def _array(path: Path, axes: int) -> Array:
     try:
-        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        magic, *shape = struct.unpack_from(f">{1 + axes}I", content)
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            magic, *shape = struct.unpack(f">{1 + axes}I", file.read(4 * (1 + axes)))
+            if magic != 0x0800 + axes:
+                raise DataError(f"{path} is no IDX file of bytes with {axes} axes; check that it is the right file")
+            check_fits(math.prod(shape), path.name)
+            most = path.stat().st_size * (DENSEST if path.suffix == ".gz" else 1)
+            data = np.frombuffer(bytearray(file.read(min(math.prod(shape), most) + 1)), np.uint8)
     except (OSError, EOFError, zlib.error, struct.error) as error:
         raise DataError(f"{path} cannot be read as IDX; it may be cut off, so fetch it again") from error
-    if magic != 0x0800 + axes:
-        raise DataError(f"{path} is no IDX file of bytes with {axes} axes; check that it is the right file")
-    data = np.frombuffer(content, np.uint8, offset=4 * (1 + axes))
-    if data.size != np.prod(shape):
-        raise DataError(f"{path} announces {shape} bytes but holds {data.size}; it is cut off, so fetch it again")
-    return data.reshape(shape).copy()
+    if data.size != math.prod(shape):
+        raise DataError(f"{path} announces {shape} bytes but holds another number; it is cut off, so fetch it again")
+    return data.reshape(shape)

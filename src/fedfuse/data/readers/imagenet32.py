@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from fedfuse.core.errors import DataError
-from fedfuse.data.readers.contents import Contents, Reading, check_range, join
+from fedfuse.data.readers.contents import Contents, Reading, check_range, checked_labels, join
 from fedfuse.data.readers.images import refit_images
-from fedfuse.data.readers.npz import load_arrays
+from fedfuse.data.readers.npz import Archive
 
 SHAPE = (3, 32, 32)
 CLASSES = 1000
@@ -21,12 +21,13 @@ def read_imagenet32(files: Sequence[Path], reading: Reading) -> Contents:
 
 
 def _file(path: Path, reading: Reading) -> Contents:
-    arrays = load_arrays(path)
+    arrays = Archive(path)
     images, labels = arrays.get("data"), arrays.get("labels")
     if images is None or labels is None or images.shape != (labels.size, int(np.prod(SHAPE))):
         raise DataError(f"{path} does not hold data of N x 3072 and labels of N; check that it is the right file")
     if images.dtype != np.uint8:
         raise DataError(f"{path}: the images are {images.dtype}; they must be uint8 from 0 to 255")
-    check_range(labels, CLASSES, path.name, first=1)
+    numbers = checked_labels(labels.reshape(-1), path.name)
+    check_range(numbers, CLASSES, path.name, first=1)
     pixels = refit_images(images.reshape(-1, *SHAPE), reading, lambda row: f"{path.name}, row {row}")
-    return Contents(pixels, labels.astype(np.int64) - 1)
+    return Contents(pixels, numbers - 1)

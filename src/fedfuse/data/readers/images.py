@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from fedfuse.core.errors import DataError
+from fedfuse.data.readers.bounds import check_fits, check_is_file
 from fedfuse.data.readers.contents import Reading
 
 Pixels = NDArray[np.uint8]
@@ -25,6 +26,8 @@ WORTH_A_THREAD = 64 * 64
 """Pixels; smaller images decode faster on one thread than on two that wait for each other."""
 FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "PPM", "TIFF")
 """Named, because Pillow otherwise tries forty of them on every image, which takes longer than decoding a small one."""
+MOST_PIXELS = 89_000_000
+"""Of one image; what Pillow warns of."""
 GRAY_MODES = frozenset({"1", "L", "LA"})
 COLOUR_MODES = frozenset({"P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "HSV", "LAB"})
 
@@ -68,6 +71,7 @@ class _Stack:
         """The next ``number`` images, each H x W x C; they must all be as large as the very first one."""
         if self.filled == 0 and number > 0:
             height, width, channels = image_at(0).shape
+            check_fits(self._count * height * width * channels, f"{self._count:,} images as large as {self._name(0)}")
             self.pixels = np.empty((self._count, channels, height, width), np.uint8)
         end = self.filled + number
         fill = partial(self._fill, image_at, end)
@@ -109,12 +113,27 @@ def open_image(source: Encoded, name: str, reading: Reading) -> Pixels:
     if isinstance(source, Image.Image):
         return _pixels(source, name, reading)
     try:
+        if isinstance(source, Path):
+            check_is_file(source)
         with Image.open(io.BytesIO(source) if isinstance(source, bytes) else source, formats=FORMATS) as image:
+            _check_size(image, name)
             return _pixels(image, name, reading)
     except DataError:
         raise
+    except Image.DecompressionBombError as error:
+        raise DataError(_too_large(name)) from error
     except Exception as error:  # a damaged file makes Pillow raise nearly anything
         raise DataError(f"{name} cannot be read as an image; replace or remove it") from error
+
+
+def _check_size(image: Image.Image, name: str) -> None:
+    """Before it is decoded: a few kilobytes may hold any number of pixels."""
+    if image.width * image.height > MOST_PIXELS:
+        raise DataError(_too_large(name))
+
+
+def _too_large(name: str) -> str:
+    return f"{name} has more than {MOST_PIXELS // 1_000_000} million pixels; make it smaller or remove it"
 
 
 def _pixels(image: Image.Image, name: str, reading: Reading) -> Pixels:

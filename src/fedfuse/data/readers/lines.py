@@ -7,11 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from fedfuse.core.errors import DataError
+from fedfuse.data.readers.bounds import check_fits
 from fedfuse.data.readers.contents import Contents, Reading
 
 
 def read_lines(path: Path, reading: Reading) -> Contents:
     """Every line that is not blank."""
+    check_fits(path.stat().st_size, path.name)
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError as error:

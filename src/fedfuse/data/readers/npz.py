@@ -5,15 +5,19 @@ A further array ``clients`` may say whose each training example is.
 
 from __future__ import annotations
 
+import math
+import sys
 import zipfile
-import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import IO
 
 import numpy as np
+from numpy.lib import format as npy
 
-from fedfuse.core.errors import DataError
+from fedfuse.core.errors import DataError, shortened
+from fedfuse.data.readers.bounds import check_fits
 from fedfuse.data.readers.contents import Array, Contents, Reading, checked_features, checked_labels
 from fedfuse.data.readers.images import refit_images
 
@@ -23,14 +27,14 @@ TEST_NAMES = (("x_test", "y_test"),)
 
 def read_npz(path: Path, reading: Reading) -> tuple[Contents, Contents | None]:
     """The training examples and, if the archive has them, the test examples."""
-    return contents_of_arrays(load_arrays(path), path.name, reading)
+    return contents_of_arrays(Archive(path), path.name, reading)
 
 
 def contents_of_arrays(arrays: Mapping[str, Array], where: str, reading: Reading) -> tuple[Contents, Contents | None]:
     """The training examples and, if there are any, the test examples among named arrays."""
     train = _pair(arrays, TRAIN_NAMES)
     if train is None:
-        found = ", ".join(sorted(arrays)) or "nothing"
+        found = shortened(", ".join(sorted(arrays))) or "nothing"
         raise DataError(f"{where} holds {found}; it must hold inputs and labels, x and y, or x_train and y_train")
     contents = _contents(*train, where, reading)
     if "clients" in arrays:
@@ -41,14 +45,12 @@ def contents_of_arrays(arrays: Mapping[str, Array], where: str, reading: Reading
 
 def read_npz_inputs(path: Path, reading: Reading) -> Array:
     """The inputs alone: the array of a usual name, or the only one there is."""
-    arrays = load_arrays(path)
-    named = [arrays[name] for name, _ in TRAIN_NAMES if name in arrays]
-    if not named and len(arrays) == 1:
-        named = list(arrays.values())
+    arrays = Archive(path)
+    named = [name for name, _ in TRAIN_NAMES if name in arrays] or (list(arrays) if len(arrays) == 1 else [])
     if not named:
-        found = ", ".join(sorted(arrays)) or "nothing"
+        found = shortened(", ".join(sorted(arrays))) or "nothing"
         raise DataError(f"{path.name} holds {found}; it must hold one array, or inputs, x or x_train")
-    return inputs_of_array(named[0], path.name, reading)
+    return inputs_of_array(arrays[named[0]], path.name, reading)
 
 
 def inputs_of_array(inputs: Array, where: str, reading: Reading) -> Array:
@@ -58,13 +60,57 @@ def inputs_of_array(inputs: Array, where: str, reading: Reading) -> Array:
     return _inputs(inputs, where, reading)
 
 
-def load_arrays(path: Path) -> dict[str, Array]:
-    """All arrays of an archive; pickled objects are refused."""
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, AttributeError, TypeError) as error:
-        raise DataError(f"{path} cannot be read as an npz archive of plain arrays; save it with numpy.savez") from error
+class Archive(Mapping[str, Array]):
+    """The arrays of a file by name, each read when it is asked for; pickled objects are refused."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            with zipfile.ZipFile(path) as archive:
+                self._members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        except Exception as error:  # a damaged file makes zipfile raise nearly anything
+            raise self._refusal() from error
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._members
+
+    def __getitem__(self, name: str) -> Array:
+        member = self._members[name]
+        check_fits(member.file_size, f"{self.path.name}, array '{shortened(name)}'")
+        try:
+            with zipfile.ZipFile(self.path) as archive:
+                with archive.open(member) as file:
+                    _check_header(file, member.file_size)
+                with archive.open(member) as file:
+                    return _checked(npy.read_array(file, allow_pickle=False))
+        except Exception as error:  # and so does numpy
+            raise self._refusal() from error
+
+    def _refusal(self) -> DataError:
+        return DataError(f"{self.path} cannot be read as an npz archive of plain arrays; save it with numpy.savez")
+
+
+def _check_header(file: IO[bytes], size: int) -> None:
+    """It says no more than the file holds: numpy asks for the memory before it reads."""
+    read_header = npy.read_array_header_1_0 if npy.read_magic(file) == (1, 0) else npy.read_array_header_2_0
+    shape, _, dtype = read_header(file)
+    if min(shape, default=0) < 0 or dtype.itemsize == 0 or file.tell() + math.prod(shape) * dtype.itemsize != size:
+        raise ValueError("an array of another length than its header says")
+
+
+def _checked(array: Array) -> Array:
+    """Texts whose numbers are all characters: numpy does not look, and Python goes wrong with others."""
+    if array.dtype.kind == "U" and array.size:
+        points = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="))).view(np.uint32)
+        if points.max() > sys.maxunicode:
+            raise ValueError("a text with a number that is no character")
+    return array
 
 
 def _pair(arrays: Mapping[str, Array], names: tuple[tuple[str, str], ...]) -> tuple[Array, Array] | None:

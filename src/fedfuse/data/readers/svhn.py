@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from fedfuse.core.errors import DataError
-from fedfuse.data.readers.contents import Contents, Reading, check_range, join
+from fedfuse.data.readers.contents import Array, Contents, Reading, check_range, checked_labels, join
 from fedfuse.data.readers.images import refit_images
+from fedfuse.data.readers.matlab import read_matlab
 
 
 def read_svhn(files: Sequence[Path], reading: Reading) -> Contents:
@@ -24,16 +26,14 @@ def _file(path: Path, reading: Reading) -> Contents:
         raise DataError(f"{path} does not hold X of 32 x 32 x 3 x N and y of N; check that it is the right file")
     if images.dtype != np.uint8:
         raise DataError(f"{path}: the images are {images.dtype}; they must be uint8 from 0 to 255")
-    digits = labels.reshape(-1).astype(np.int64)
+    digits = checked_labels(labels.reshape(-1), path.name)
     check_range(digits, 10, path.name, first=1)
     pixels = np.ascontiguousarray(images.transpose(3, 2, 0, 1))
     return Contents(refit_images(pixels, reading, lambda row: f"{path.name}, row {row}"), digits % 10)
 
 
-def _arrays(path: Path) -> dict[str, Any]:
-    from scipy.io import loadmat
-
+def _arrays(path: Path) -> dict[str, Array]:
     try:
-        return dict(loadmat(path))
-    except Exception as error:  # a damaged file makes scipy raise nearly anything
+        return read_matlab(path)
+    except (OSError, ValueError, struct.error, zlib.error) as error:
         raise DataError(f"{path} cannot be read as a MATLAB file; it may be cut off, so fetch it again") from error

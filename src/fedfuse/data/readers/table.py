@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -10,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fedfuse.core.errors import DataError, suggest
+from fedfuse.core.errors import DataError, shortened, suggest
+from fedfuse.data.readers.bounds import beside
 from fedfuse.data.readers.contents import (
     Array,
     Columns,
@@ -60,24 +62,29 @@ def without_ignored(schema: Any, reading: Reading, where: str) -> Any:
     """The schema of what is read; a column that is to be ignored must be there, since it might be misspelt."""
     for name in reading.ignored:
         _known_column(schema, name, "data.ignore_columns", where)
-    return pa.schema([field for field in schema if field.name not in reading.ignored], schema.metadata)
+    kept = pa.schema([field for field in schema if field.name not in reading.ignored], schema.metadata)
+    name, times = next(iter(Counter(kept.names).most_common(1)), ("", 0))
+    if times > 1:
+        raise DataError(f"{where} has {times} columns '{shortened(name)}'; give each a name of its own")
+    return kept
 
 
 def contents_of_rows(
-    rows: Rows, class_names: tuple[str, ...] | None, reading: Reading, where: str, folder: Path
+    rows: Rows, class_names: tuple[str, ...] | None, reading: Reading, where: str, folder: Path | None
 ) -> Contents:
-    """Inputs, labels and clients; ``folder`` is where relative image paths start."""
+    """Inputs, labels and clients; images that a table only names lie in ``folder``, or anywhere if that is None."""
     if rows.num_rows == 0:
         raise DataError(f"{where} is empty; it must hold at least one example")
     label_column = find_label_column(rows.schema, reading, where)
-    inputs = _inputs(rows, label_column, reading, where, folder)
+    files = _Beside(folder, where)
+    inputs = _inputs(rows, label_column, reading, where, files)
     if not reading.labelled or label_column is None:
-        return Contents(inputs, np.zeros(len(inputs), np.int64))
+        return Contents(inputs, np.zeros(len(inputs), np.int64), is_whole=not files.were_read)
     labels = checked_labels(_numbers(rows.column(label_column), where), f"{where}, column '{label_column}'")
     if class_names is not None:
         check_range(labels, len(class_names), where)
     columns = _columns(rows.schema, label_column, reading, where)
-    return Contents(inputs, labels, class_names, _clients(rows, reading, where), columns)
+    return Contents(inputs, labels, class_names, _clients(rows, reading, where), columns, not files.were_read)
 
 
 def find_label_column(schema: Any, reading: Reading, where: str) -> str | None:
@@ -89,7 +96,7 @@ def find_label_column(schema: Any, reading: Reading, where: str) -> str | None:
             return name
     if not reading.labelled:
         return None
-    columns = ", ".join(schema.names)
+    columns = shortened(", ".join(schema.names))
     raise DataError(f"{where} has no column {' or '.join(LABEL_COLUMNS)}; set data.label_column to one of: {columns}")
 
 
@@ -103,7 +110,7 @@ def _clients(rows: Rows, reading: Reading, where: str) -> Array | None:
     return np.array([str(name) for name in names])
 
 
-def _inputs(rows: Rows, label_column: str | None, reading: Reading, where: str, folder: Path) -> Array:
+def _inputs(rows: Rows, label_column: str | None, reading: Reading, where: str, files: _Beside) -> Array:
     column = find_input_column(rows.schema, label_column, reading, where)
     if column is None:
         names = _number_columns(rows.schema, label_column, reading)
@@ -112,7 +119,7 @@ def _inputs(rows: Rows, label_column: str | None, reading: Reading, where: str, 
         return checked_features(np.stack([_numbers(rows.column(name), where) for name in names], axis=1), where)
     kind = rows.schema.field(column).type
     if _is_image(kind):
-        sources = (list(_sources(batch, folder)) for batch in rows.batches(column))
+        sources = (list(_sources(batch, files)) for batch in rows.batches(column))
         return decode_images(sources, rows.num_rows, lambda row: f"{where}, row {row}", reading)
     if is_text(kind):
         return reading.tokens(rows.column(column).to_pylist(), f"{where}, column '{column}'")
@@ -129,7 +136,8 @@ def _columns(schema: Any, label_column: str | None, reading: Reading, where: str
     if column is not None and not is_number(schema.field(column).type):
         return None
     inputs = _number_columns(schema, label_column, reading) if column is None else (column,)
-    return Columns(inputs, tuple(name for name in (*schema.names, *reading.ignored) if name not in inputs))
+    known = set(inputs)
+    return Columns(inputs, tuple(name for name in (*schema.names, *reading.ignored) if name not in known))
 
 
 def _number_columns(schema: Any, label_column: str | None, reading: Reading) -> tuple[str, ...]:
@@ -153,7 +161,7 @@ def _input_fields(schema: Any, label_column: str | None, reading: Reading) -> li
 
 def _known_column(schema: Any, column: str, key: str, where: str) -> str:
     if column not in schema.names:
-        raise DataError(f"{key}: {where} has no column '{column}'{suggest(column, schema.names)}")
+        raise DataError(f"{key}: {where} has no column '{shortened(column)}'{suggest(column, schema.names)}")
     return column
 
 
@@ -180,7 +188,20 @@ def is_number(kind: Any) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
-def _sources(column: Any, folder: Path) -> Iterator[bytes | Path | None]:
+class _Beside:
+    """Images that a table only names."""
+
+    def __init__(self, folder: Path | None, where: str) -> None:
+        self.folder, self.where, self.were_read = folder, where, False
+
+    def __call__(self, name: object) -> Path | None:
+        if not name or not isinstance(name, str):
+            return None
+        self.were_read = True
+        return Path(name) if self.folder is None else beside(self.folder, name, self.where)
+
+
+def _sources(column: Any, files: _Beside) -> Iterator[bytes | Path | None]:
     """The encoded bytes, or the file beside the table where the bytes were left out."""
     for value in column.to_pylist():
         if not isinstance(value, dict):
@@ -188,7 +209,7 @@ def _sources(column: Any, folder: Path) -> Iterator[bytes | Path | None]:
         elif value["bytes"] is not None:
             yield value["bytes"]
         else:
-            yield folder / value["path"] if value.get("path") else None
+            yield files(value.get("path"))
 
 
 def _numbers(column: Any, where: str) -> Array:

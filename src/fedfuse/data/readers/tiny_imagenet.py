@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fedfuse.core.errors import DataError
+from fedfuse.data.readers.bounds import beside
 
 ANNOTATIONS = "val_annotations.txt"
 
@@ -24,7 +25,7 @@ def tiny_imagenet_files(part: Path) -> tuple[list[tuple[Path, int]], tuple[str, 
 def _classes(path: Path) -> tuple[str, ...]:
     if not path.is_file():
         raise DataError(f"{path} is missing; unpack tiny-imagenet-200.zip again")
-    return tuple(sorted(path.read_text(encoding="utf-8").split()))
+    return tuple(sorted(_text(path).split()))
 
 
 def _in_folders(part: Path, classes: tuple[str, ...]) -> list[tuple[Path, int]]:
@@ -36,9 +37,16 @@ def _in_folders(part: Path, classes: tuple[str, ...]) -> list[tuple[Path, int]]:
 def _listed(part: Path, classes: tuple[str, ...]) -> list[tuple[Path, int]]:
     labels = {name: label for label, name in enumerate(classes)}
     files = []
-    for row, line in enumerate((part / ANNOTATIONS).read_text(encoding="utf-8").splitlines()):
+    for row, line in enumerate(_text(part / ANNOTATIONS).splitlines()):
         name, wnid = (*line.split("\t"), "", "")[:2]
         if wnid not in labels:
             raise DataError(f"{part / ANNOTATIONS}, row {row}: '{wnid}' is not a class of wnids.txt")
-        files.append((part / "images" / name, labels[wnid]))
+        files.append((beside(part / "images", name, ANNOTATIONS), labels[wnid]))
     return files
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise DataError(f"{path} is not text; unpack tiny-imagenet-200.zip again") from None

@@ -8,14 +8,15 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-import yaml
-
-from fedfuse.core.errors import ConfigError
+from fedfuse.core.errors import ConfigError, shortened
 from fedfuse.core.foreign import findable
 from fedfuse.core.part import Part, Settings
+from fedfuse.core.text import is_utf8
 from fedfuse.data.settings import irrelevant
+from fedfuse.experiment.config.error_messages import in_short
 from fedfuse.experiment.config.python_values import in_words
 from fedfuse.experiment.config.schema import Raw, as_mapping
+from fedfuse.experiment.config.yaml_text import DEEPEST, load_yaml
 from fedfuse.methods import Method
 
 Address = tuple[str, ...]
@@ -32,15 +33,14 @@ class Change:
     @staticmethod
     def read(assignment: str) -> Change:
         """An assignment such as ``training.epochs=2``; the value is YAML."""
-        said = f"--set {assignment}"
+        said = f"--set {shortened(assignment if is_utf8(assignment) else ascii(assignment))}"
         address, equals, text = assignment.partition("=")
         if not equals or not address:
             raise ConfigError(f"{said}: write key=value, for example federation.rounds=20")
-        try:
-            value = yaml.safe_load(text)
-        except yaml.YAMLError:
-            raise ConfigError(f"{said}: '{text}' is not a YAML value") from None
-        return Change.of(said, tuple(address.split(".")), value)
+        keys = tuple(address.split("."))
+        if len(keys) > DEEPEST:
+            raise ConfigError(f"{said}: nothing lies more than {DEEPEST} keys deep")
+        return Change.of(said, keys, load_yaml(text, f"{said}: the value"))
 
     @staticmethod
     def of(said: str, address: Address, value: Any) -> Change:
@@ -124,7 +124,8 @@ def _forget_another_choice(raw: Raw, change: Change) -> None:
     node: Any = raw
     for key in change.address[:-1]:
         node = _below(node, key) if isinstance(node, dict) else None
-    if isinstance(node, dict) and node.get(change.address[-1], change.value) != change.value:
+    both = isinstance(node, dict) and isinstance(change.value, str)
+    if both and node.get(change.address[-1], change.value) != change.value:
         node.clear()
 
 
@@ -135,7 +136,7 @@ def _set(node: Raw, change: Change) -> None:
             child = node[key] = {}
         if not isinstance(child, dict):
             place = ".".join(change.address[:depth])
-            raise ConfigError(f"{change.said}: '{place}' is {child!r} and has no keys below it")
+            raise ConfigError(f"{change.said}: '{shortened(place)}' is {in_short(child)} and has no keys below it")
         node = child
     node[change.address[-1]] = change.value
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fedfuse.core.errors import ConfigError, UnknownKeyError, suggest
+from fedfuse.core.errors import ConfigError, UnknownKeyError, shortened, suggest
 
 
 def refusal(error: Mapping[str, Any], raw: Any, section: tuple[str, ...], where: str) -> ConfigError:
@@ -23,17 +23,18 @@ def _sentence(error: Mapping[str, Any], address: str) -> str:
     if error["type"] == "missing":
         return f"{address} is missing"
     if error["type"] == "value_error":
-        return f"{at}{context['error']}"
+        return f"{at}{shortened(str(context['error']), 1000)}"
     if error["type"] == "union_tag_invalid":
         known = [tag.strip().strip("'") for tag in str(context["expected_tags"]).split(",")]
         return (
-            f"{at}unknown {context['discriminator'].strip(chr(39))} '{context['tag']}'{suggest(context['tag'], known)}"
+            f"{at}unknown {context['discriminator'].strip(chr(39))} '{shortened(context['tag'])}'"
+            f"{suggest(context['tag'], known)}"
         )
     if error["type"] == "union_tag_not_found":
         return f"{at}{context['discriminator']} is missing".replace("'", "")
     if error["type"] == "literal_error":
-        return f"{address} is {error['input']!r}, but should be {context['expected']}"
-    return f"{address} is {_short(error['input'])}, but should be {_wanted(error)}"
+        return f"{address} is {in_short(error['input'])}, but should be {context['expected']}"
+    return f"{address} is {in_short(error['input'])}, but should be {_wanted(error)}"
 
 
 _TYPES = {
@@ -53,6 +54,10 @@ def _wanted(error: Mapping[str, Any]) -> str:
     kind, context = str(error["type"]), error.get("ctx", {})
     if kind == "string_pattern_mismatch":
         return f"text that matches {context['pattern']}"
+    if kind == "string_too_long":
+        return f"text of at most {context['max_length']} characters"
+    if kind == "too_long":
+        return f"a list of at most {context['max_length']}"
     if kind.endswith(("_type", "_parsing", "_from_float")):
         return _TYPES.get(kind.split("_")[0], kind)
     return str(error["msg"]).removeprefix("Input should be ").removeprefix("Input should ")
@@ -64,13 +69,13 @@ def _address(error: Mapping[str, Any], raw: Any) -> list[str]:
     for step in error["loc"]:
         keys = range(len(node)) if isinstance(node, list | tuple) else node if isinstance(node, Mapping) else ()
         if step in keys:
-            address.append(str(step))
+            address.append(shortened(str(step)))
             node = node[step]
     if error["type"] == "missing":
         address.append(str(error["loc"][-1]))
     return address
 
 
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+def in_short(value: Any) -> str:
+    """A value as a sentence shows it."""
+    return shortened(repr(value), 60)

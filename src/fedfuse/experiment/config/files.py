@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
 from pydantic import ValidationError
 
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.part import Settings
 from fedfuse.experiment.config.error_messages import refusal
+from fedfuse.experiment.config.extent import check_extent
 from fedfuse.experiment.config.schema import ExperimentConfig, Raw, changed_recipe, changes_of_methods, complete
+from fedfuse.experiment.config.yaml_text import MOST_BYTES, check_length, load_yaml
 from fedfuse.federation import Recipe
 
 T = TypeVar("T", bound=Settings)
@@ -25,13 +27,22 @@ def validate(raw: Any, where: str = "the experiment") -> ExperimentConfig:
     """
     if not isinstance(raw, Mapping):
         raise ConfigError(f"{where} should be a mapping of keys such as data, models and method")
+    check_extent(raw, where)
+    with _said_of(where):
+        recipes = {name: changed_recipe(name, changes) for name, changes in changes_of_methods(raw).items()}
+    for name, recipe in recipes.items():
+        checked(Recipe, recipe, where, ("methods", name))
+    with _said_of(where):
+        completed = complete(raw)
+    return checked(ExperimentConfig, completed, where)
+
+
+@contextmanager
+def _said_of(where: str) -> Iterator[None]:
     try:
-        completed, methods = complete(raw), changes_of_methods(raw)
+        yield
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from None
-    for name, changes in methods.items():
-        checked(Recipe, changed_recipe(name, changes), where, ("methods", name))
-    return checked(ExperimentConfig, completed, where)
 
 
 def checked(kind: type[T], raw: Raw, where: str, section: tuple[str, ...] = ()) -> T:
@@ -45,34 +56,15 @@ def checked(kind: type[T], raw: Raw, where: str, section: tuple[str, ...] = ()) 
 def read_yaml(path: Path) -> Raw:
     """An experiment file as a raw mapping."""
     try:
-        raw = yaml.load(path.read_text(encoding="utf-8"), Loader=_StrictLoader)
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+        check_length(len(content), str(path))
+        text = content.decode("utf-8")
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path} is not a text file in UTF-8") from None
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path} is not YAML: {_yaml_problem(error)}") from None
+    raw = load_yaml(text, str(path))
     if not isinstance(raw, dict):
         raise ConfigError(f"{path} should be a mapping of keys such as data, models and method")
     return raw
-
-
-def _yaml_problem(error: yaml.YAMLError) -> str:
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        return f"{error.problem} in line {error.problem_mark.line + 1}"
-    return " ".join(str(error).split())
-
-
-class _StrictLoader(yaml.SafeLoader):
-    """YAML that refuses a key written twice, instead of silently keeping the last one."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if key in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key '{key}' is written twice", key_node.start_mark
-                )
-            seen.add(key)
-        return super().construct_mapping(node, deep)

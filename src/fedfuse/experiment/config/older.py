@@ -57,15 +57,19 @@ def _kind_of(base: Mapping[str, Any]) -> str:
     if base["pooled"]:
         return "pooled"
     for link in base["upload"]:
-        if link["kind"] in LINKS:
-            return str(link["kind"])
-    protocol, scores = str(base["protocol"]["kind"]), base["scores"]
-    kind = scores if isinstance(scores, str) else scores["kind"]
-    return "scored_weights" if protocol == "weights" and kind in TESTIFIED else protocol
+        if _named(link) in LINKS:
+            return _named(link)
+    protocol = _named(base["protocol"])
+    return "scored_weights" if protocol == "weights" and _named(base["scores"]) in TESTIFIED else protocol
+
+
+def _named(part: Any) -> str:
+    """The kind of a part that is given by its keys, as an object, or by its name."""
+    return str(part["kind"] if isinstance(part, Mapping) else getattr(part, "kind", part))
 
 
 def _exchange(exchange: Any, base: Mapping[str, Any], testimony: bool) -> Raw:
-    if not isinstance(exchange, Mapping):
+    if not isinstance(exchange, Mapping) or not isinstance(exchange.get("kind", ""), str):
         return {"protocol": exchange}
     kind, rest = exchange.get("kind"), {key: value for key, value in exchange.items() if key != "kind"}
     if kind is None or kind == _kind_of(base):
@@ -75,7 +79,8 @@ def _exchange(exchange: Any, base: Mapping[str, Any], testimony: bool) -> Raw:
     if kind in LINKS:
         return {**PLAIN, "upload": [{"kind": kind, **rest}]}
     if kind == "scored_weights":
-        scores = {"kind": "certainty", **rest.get("weighting", {})}
+        weighting = rest.get("weighting", {})
+        scores = {"kind": "certainty", **weighting} if isinstance(weighting, Mapping) else weighting
         return {**PLAIN, **({"scores": scores} if testimony else {})}
     changed = _changed(rest, testimony=True)
     scores = {"scores": {"kind": "examples"}} if kind == "predictions" else {}

@@ -11,12 +11,14 @@ from typing import Any, Self
 import yaml
 from pydantic import Field, model_validator
 
-from fedfuse.core.errors import ConfigError, suggest
+from fedfuse.core.errors import ConfigError, shortened, suggest
 from fedfuse.core.foreign import source_sha256
 from fedfuse.core.part import Settings, addresses_in
 from fedfuse.data import AnyPartition, DataSettings, Iid
 from fedfuse.engines import AnyEngine, LocalEngineSettings
+from fedfuse.experiment.config.error_messages import in_short
 from fedfuse.experiment.config.older import renewed
+from fedfuse.experiment.config.yaml_text import MOST_BYTES
 from fedfuse.federation import EvaluationSettings, FederationSettings, Recipe
 from fedfuse.methods import FILE_NAME, METHODS, Method, find_method, method_names
 from fedfuse.models import AnyArchitecture
@@ -26,6 +28,8 @@ from fedfuse.runtime.compute import ComputeSettings
 from fedfuse.runtime.training import TrainingSettings
 
 Raw = dict[str, Any]
+LONGEST_NAME = 64
+"""Of an experiment, a method or a model, in bytes: they are put together to the names of files."""
 
 
 class MethodSettings(Recipe):
@@ -35,6 +39,7 @@ class MethodSettings(Recipe):
     label: str | None = Field(
         None,
         pattern=FILE_NAME,
+        max_length=LONGEST_NAME,
         description="what tables and run folders call it, to tell variants of a method apart; its name if not given",
     )
 
@@ -46,8 +51,8 @@ class MethodSettings(Recipe):
 class ExperimentConfig(Settings):
     """One experiment: who has what data, which models, which method, how it is measured."""
 
-    name: str = Field("experiment", pattern=FILE_NAME, description="names the run folder")
-    seed: int = Field(0, ge=0, description="all randomness of the run is derived from it")
+    name: str = Field("experiment", pattern=FILE_NAME, max_length=LONGEST_NAME, description="names the run folder")
+    seed: int = Field(0, ge=0, lt=2**128, description="all randomness of the run is derived from it")
     data: DataSettings
     partition: AnyPartition = Field(default_factory=lambda: Iid(clients=10), description="who has which examples")
     models: dict[str, AnyArchitecture] = Field(min_length=1, description="architectures by name: the prototypes")
@@ -71,7 +76,21 @@ class ExperimentConfig(Settings):
     def _prototype_names_are_file_names(self) -> Self:
         for name in self.models:
             if not name.replace("-", "").replace("_", "").isalnum():
-                raise ValueError(f"models: '{name}' may only have letters, digits, '-' and '_': it names a file")
+                raise ValueError(
+                    f"models: '{shortened(name)}' may only have letters, digits, '-' and '_': it names a file"
+                )
+            if len(name.encode()) > LONGEST_NAME:
+                raise ValueError(f"models: '{shortened(name)}' is longer than {LONGEST_NAME} bytes: it names a file")
+        return self
+
+    @model_validator(mode="after")
+    def _a_file_can_hold_it(self) -> Self:
+        """The run's own config.yaml has a line for each client that is assigned a model by name."""
+        if sum(len(name) + 5 for name in self.federation.assigned) > MOST_BYTES / 2:
+            raise ValueError(
+                f"federation.assigned names the models of {len(self.federation.assigned):,} clients one by one, "
+                "which is more than an experiment file holds; give federation.shares"
+            )
         return self
 
     @model_validator(mode="after")
@@ -130,7 +149,7 @@ def complete(raw: Mapping[str, Any]) -> Raw:
     """``raw`` with its ``method`` filled in from the published recipe and from what ``methods`` changes in it."""
     for key in raw:
         if key not in ExperimentConfig.model_fields:
-            raise ConfigError(f"unknown key '{key}'{_suggest_key(str(key))}")
+            raise ConfigError(f"unknown key '{shortened(str(key))}'{_suggest_key(str(key))}")
     methods = changes_of_methods(raw)
     chosen = as_mapping(raw.get("method", "fedavg"))
     name = str(chosen.get("name", "fedavg"))
@@ -142,14 +161,14 @@ def changes_of_methods(raw: Mapping[str, Any]) -> dict[str, Raw]:
     """The section ``methods``, with mappings below the names of methods that there are."""
     methods = raw.get("methods") or {}
     if not isinstance(methods, Mapping):
-        raise ConfigError(f"methods is {methods!r}, but should be a mapping")
+        raise ConfigError(f"methods is {in_short(methods)}, but should be a mapping")
     for name, changes in methods.items():
         try:
             find_method(str(name))
         except ConfigError as error:
             raise ConfigError(f"methods: {error}") from None
         if not isinstance(changes, Mapping):
-            raise ConfigError(f"methods.{name} is {changes!r}, but should be a mapping of parts")
+            raise ConfigError(f"methods.{name} is {in_short(changes)}, but should be a mapping of parts")
     return dict(methods)
 
 
@@ -178,7 +197,7 @@ def as_mapping(method: Any) -> Raw:
         return {"name": "fedavg", "label": method.name, **method.recipe.model_dump(mode="json")}
     if isinstance(method, Mapping):
         return dict(method)
-    raise ConfigError(f"method is {method!r}, but should be a name or a mapping with a name")
+    raise ConfigError(f"method is {in_short(method)}, but should be a name or a mapping with a name")
 
 
 CHOOSERS = ("kind", "arch", "name")

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from fedfuse.core.errors import ConfigError
+from fedfuse.core.errors import ConfigError, shortened
 from fedfuse.federation.clock.devices import Device, Interval, ListedDevices
 
 RATES, OPTIONAL = ("speed", "down", "up"), ("latency", "present")
@@ -35,7 +35,7 @@ def read_trace(path: Path, period: float) -> ListedDevices:
         try:
             devices.append(_device(row, period))
         except ValueError as error:
-            raise ConfigError(f"federation.clock.trace: {path}, line {number}: {error}") from None
+            raise ConfigError(f"federation.clock.trace: {path}, line {number}: {shortened(str(error), 200)}") from None
     if not devices:
         raise ConfigError(f"federation.clock.trace: {path} has no devices")
     return ListedDevices(devices)
@@ -45,7 +45,10 @@ def _rows(path: Path, lines: list[str]) -> Iterator[tuple[int, Mapping[str, Any]
     """Every row with the number of its line."""
     if path.suffix == ".csv":
         table = csv.DictReader(lines, restval="", restkey="more")
-        yield from ((table.line_num, {key: value for key, value in row.items() if value != ""}) for row in table)
+        try:
+            yield from ((table.line_num, {key: value for key, value in row.items() if value != ""}) for row in table)
+        except csv.Error as error:
+            raise ConfigError(f"federation.clock.trace: {path}, line {table.line_num}: {error}") from None
         return
     for number, line in enumerate(lines, start=1):
         if line.strip():
@@ -55,7 +58,7 @@ def _rows(path: Path, lines: list[str]) -> Iterator[tuple[int, Mapping[str, Any]
 def _object(path: Path, number: int, line: str) -> Mapping[str, Any]:
     try:
         row = json.loads(line)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"federation.clock.trace: {path}, line {number} is not JSON: {error}") from None
     if not isinstance(row, dict):
         raise ConfigError(f"federation.clock.trace: {path}, line {number} is not an object with speed, down and up")
@@ -65,7 +68,7 @@ def _object(path: Path, number: int, line: str) -> Mapping[str, Any]:
 def _device(row: Mapping[str, Any], period: float) -> Device:
     for name in row:
         if name not in (*RATES, *OPTIONAL):
-            raise ValueError(f"unknown column '{name}'; there are {', '.join((*RATES, *OPTIONAL))}")
+            raise ValueError(f"unknown column {name!a}; there are {', '.join((*RATES, *OPTIONAL))}")
     for name in RATES:
         if name not in row:
             raise ValueError(f"{name} is missing")
@@ -77,7 +80,7 @@ def _device(row: Mapping[str, Any], period: float) -> Device:
 def _number(name: str, value: Any, above: bool) -> float:
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} is {value!r}, but should be a number") from None
     if not math.isfinite(number) or number < 0 or (above and number == 0):
         raise ValueError(f"{name} is {number:g}, but should be {'above 0' if above else '0 or more'}")

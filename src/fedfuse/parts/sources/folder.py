@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Literal
 
 import torch
@@ -11,6 +10,7 @@ from pydantic import Field
 from torch import Tensor
 
 from fedfuse.core.errors import ConfigError, DataError
+from fedfuse.core.paths import expanded
 from fedfuse.data import Normalisation, Transform
 from fedfuse.data.dataset import kind_of
 from fedfuse.data.measure import measure
@@ -37,7 +37,7 @@ class UnlabelledFiles(FiniteSource):
     )
 
     def open(self, surroundings: Surroundings) -> Source:
-        path = Path(self.path).expanduser()
+        path = expanded(self.path, "source.path")
         reading = Reading(
             self.input_column,
             resize=self.resize,

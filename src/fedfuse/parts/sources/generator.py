@@ -20,6 +20,7 @@ from torch import Tensor
 
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.imports import Address, first_line, import_function
+from fedfuse.core.paths import expanded
 from fedfuse.parts.sources.base import SourceSettings, Surroundings, check_classes, make_source, refuse_texts
 from fedfuse.parts.sources.generators import Generator, load_generator
 from fedfuse.runtime.source import Source
@@ -73,7 +74,7 @@ class FrozenGenerator(SourceSettings):
 
     def _function(self) -> Function:
         if self.file is not None:
-            return load_generator(Path(self.file).expanduser())
+            return load_generator(expanded(self.file, "source.file"))
         return import_function(str(self.callable), "source.callable")
 
     def _labels(self, known: int, name: str, random: torch.Generator) -> Tensor:
