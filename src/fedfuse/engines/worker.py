@@ -14,9 +14,10 @@ import threading
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from multiprocessing import resource_tracker, spawn
 from multiprocessing.connection import Connection
-from multiprocessing.context import SpawnProcess
+from multiprocessing.context import SpawnProcess, get_spawning_popen
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,8 @@ from fedfuse.runtime.pool import Progress, silence
 
 COMMON, READY = b"", b"ready"
 """Notes of packages that hold no value: what the next jobs have in common, and a worker's first word."""
+START_SECONDS = 30.0
+"""What a start may take, however short the timeout of jobs is: it takes seconds, and more where much else is done."""
 
 
 class LostError(Exception):
@@ -46,6 +49,7 @@ class Worker:
         self.imports_script = imports_script
         self._is_ready = False
         self._process: SpawnProcess | None = None
+        self._birth: Any = None
         self._pipe: Connection | None = None
         self._round: SharedTensors | None = None
 
@@ -53,18 +57,23 @@ class Worker:
     def pid(self) -> int | None:
         return self._process.pid if self._process else None
 
-    def start(self) -> None:
+    def start(self, timeout: float | None = None) -> None:
         """Start the process, unless it runs; ``ask`` waits until it is ready."""
         if self._process is not None:
             return
         context = torch.multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(self.clients, self.lasting, theirs), daemon=True)
+        given = (self.clients, self.lasting, theirs, _Birth(self))
+        process = context.Process(target=_serve, args=given, daemon=True)
         try:
-            with _deaf_to_interrupts(), nullcontext() if self.imports_script else _without_script():
-                self._process.start()
+            with (
+                _deaf_to_interrupts(),
+                nullcontext() if self.imports_script else _without_script(),
+                self._lost_after(_seconds_to_start(timeout)),
+            ):
+                process.start()
+            self._process = process
         except RuntimeError as error:
-            self._process = None
             if "shm" in str(error):
                 raise FedfuseError(
                     "the data does not fit into this machine's shared memory (/dev/shm), through which workers get it; "
@@ -84,42 +93,69 @@ class Worker:
     def ask(self, shared: SharedTensors, job: Job, timeout: float | None) -> Any:
         """Let the worker do one job; an error of the job's own is raised here as it was there."""
         assert self._pipe is not None
-        late = threading.Event()
-        try:
+        with self._lost_after(_seconds_to_start(timeout)):
             self.await_ready()
-            with _deadline(timeout, self, late):
-                if self._round is not shared:
-                    _send(self._pipe, Packed(COMMON, shared.common()))
-                    self._round = shared
-                _send(self._pipe, shared.packed(job))
-                reply = unpack(_receive(self._pipe))
-        except (EOFError, OSError):
-            code = self.end()
-            raise LostError(f"gave no answer in {timeout:g} s" if late.is_set() else _ended(code)) from None
+        with self._lost_after(timeout):
+            if self._round is not shared:
+                _send(self._pipe, Packed(COMMON, shared.common()))
+                self._round = shared
+            _send(self._pipe, shared.packed(job))
+            reply = unpack(_receive(self._pipe))
         if isinstance(reply, Exception):
             raise reply
         return reply
 
     def kill(self) -> None:
-        """End the process; whoever waits for its answer finds it lost."""
-        if self._process is not None:
-            self._process.kill()
+        """End the process; whoever waits for its answer, or for its start, finds it lost."""
+        if hasattr(self._birth, "pid"):
+            self._birth.kill()
 
     def end(self) -> int | None:
         """End the process and wait until it is gone; its exit code."""
-        process, pipe, self._process, self._pipe, self._round = self._process, self._pipe, None, None, None
+        process, birth, pipe = self._process, self._birth, self._pipe
+        self._process = self._birth = self._pipe = self._round = None
         self._is_ready = False
-        if process is None:
-            return None
         if pipe is not None:
             pipe.close()  # the process notices, if it waits for a task
-        process.join(0.2)
-        process.kill()
-        process.join()
-        return process.exitcode
+        if process is not None:
+            process.join(0.2)
+        if not hasattr(birth, "pid"):
+            return None
+        birth.kill()
+        code: int | None = birth.wait()
+        if process is not None:
+            process.join()
+        return code
+
+    @contextmanager
+    def _lost_after(self, seconds: float | None) -> Iterator[None]:
+        """A process that ends in here, or takes longer than this, is lost."""
+        late = threading.Event()
+        try:
+            with _deadline(seconds, self, late):
+                yield
+        except (EOFError, OSError) as error:
+            code = self.end()
+            how = _ended(code) if code is not None else f"could not be started ({error})"
+            raise LostError(f"gave no answer in {seconds:g} s" if late.is_set() else how) from None
 
 
-def _serve(clients: Clients, lasting: Sequence[Tensor], pipe: Connection) -> None:
+@dataclass(frozen=True)
+class _Birth:
+    """Shows a worker its process before that has read what it is born with: so it can be killed if it never does."""
+
+    worker: Worker
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        self.worker._birth = get_spawning_popen()
+        return type(None), ()
+
+
+def _seconds_to_start(timeout: float | None) -> float | None:
+    return None if timeout is None else max(timeout, START_SECONDS)
+
+
+def _serve(clients: Clients, lasting: Sequence[Tensor], pipe: Connection, _birth: None) -> None:
     """The worker process: one job after another until the pipe is closed."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(1)
@@ -231,7 +267,7 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _ended(code: int | None) -> str:
-    if code is None or code >= 0:
+def _ended(code: int) -> str:
+    if code >= 0:
         return f"ended with exit code {code}"
     return f"was killed by {signal.Signals(-code).name}"

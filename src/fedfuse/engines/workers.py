@@ -14,15 +14,13 @@ from queue import SimpleQueue
 from typing import Any
 
 from fedfuse.core.errors import FedfuseError
-from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.engines.base import SimulatedEngine
-from fedfuse.engines.jobs import ATTEMPTS, Job, WorkerPool, exhausted, trainings
+from fedfuse.engines.jobs import ATTEMPTS, Job, exhausted
 from fedfuse.engines.packing import SharedTensors, tensors_in
 from fedfuse.engines.worker import LostError, Worker
 from fedfuse.federation.client import Clients
-from fedfuse.federation.client_states import ClientStates
 from fedfuse.federation.events import EventLog
-from fedfuse.runtime.pool import Pool, silence
+from fedfuse.runtime.pool import silence
 
 Done = tuple[Any, list[str]]
 """What came of a job, and how the workers ended that were lost on the way to it."""
@@ -52,19 +50,13 @@ class WorkersEngine(SimulatedEngine):
         self._under_way: SharedTensors | None = None
         self._threads: ThreadPoolExecutor | None = None
 
-    def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
-        for _, replies in self.results(trainings(self.clients, tasks, states)):
-            yield from replies
-
-    def pool(self, number: int) -> Pool:
-        return WorkerPool(number, self.results)
-
     def close(self) -> None:
         """End all workers, also in the middle of a round."""
-        with self._starting:
-            self._closed, self._under_way = True, None
-            for worker in self.workers:
-                worker.kill()
+        self._closed, self._under_way = True, None
+        while not self._starting.acquire(timeout=0.1):
+            self._kill()  # a start that hangs
+        self._kill()
+        self._starting.release()
         if self._threads is not None:
             self._threads.shutdown(cancel_futures=True)
             self._threads = None
@@ -81,7 +73,7 @@ class WorkersEngine(SimulatedEngine):
                     worker.start()
             for worker in self.workers:
                 worker.await_ready()
-        except (EOFError, OSError, FedfuseError):
+        except (EOFError, OSError, FedfuseError, LostError):
             return False
         return True
 
@@ -112,6 +104,10 @@ class WorkersEngine(SimulatedEngine):
                 self.close()
             raise
 
+    def _kill(self) -> None:
+        for worker in self.workers:
+            worker.kill()
+
     def _came(self, done: Future[Done], jobs: Sequence[Job], places: Places) -> tuple[int, Any]:
         """A worker's result with its place, and nothing that holds on to it."""
         place = places.pop(done)
@@ -129,7 +125,7 @@ class WorkersEngine(SimulatedEngine):
                 with self._starting:
                     if self._under_way is not shared:
                         raise FedfuseError("the engine was closed")
-                    worker.start()
+                    worker.start(self.timeout)
                 return worker.ask(shared, job, self.timeout), losses
             except LostError as lost:
                 losses.append(f"its worker {lost}")
