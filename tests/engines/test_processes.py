@@ -92,7 +92,9 @@ def test_killed_interrupted_and_finished_by_another_engine(tmp_path):
     interrupted = start(out)
     workers = in_the_middle(interrupted, out)
     assert len(workers) == 2
-    os.killpg(interrupted.pid, signal.SIGINT)  # as a terminal does: to everybody
+    for _ in range(5):
+        os.killpg(interrupted.pid, signal.SIGINT)  # as a terminal does: to everybody
+        time.sleep(0.02)
     _, errors = interrupted.communicate(timeout=30)
     assert interrupted.returncode == 2
     assert errors.strip().replace("\n", " ").startswith("fedfuse: interrupted; finished rounds are kept"), errors

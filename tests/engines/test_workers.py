@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+import sys
+import threading
+import time
+from dataclasses import dataclass, replace
 from functools import partial
+from multiprocessing import spawn
 
 import pytest
 
@@ -173,6 +177,33 @@ class TestFaults:
         assert result(here[METHOD], engine=engine) == result(here[METHOD])
         assert {event["reason"] for event in heard.of("client_retried")} == {"its worker gave no answer in 2 s"}
 
+    @pytest.mark.parametrize("kilobytes", [0, 500], ids=["that has read its data", "that reads nothing"])
+    def test_a_worker_stopped_at_birth(self, here, tmp_path, monkeypatch, kilobytes):
+        """More than a pipe holds cannot even be sent to it."""
+        monkeypatch.setattr("fedfuse.engines.worker.START_SECONDS", 6.0)
+        stops_one_process(monkeypatch, tmp_path)
+        clients = Laden({METHOD: here[METHOD].engine.clients}, tmp_path, bytes(1024 * kilobytes))
+        engine = WorkersEngine(clients, 1, timeout=5.0, log=EventLog(listeners=(heard := Recorder(),)))
+        try:
+            assert result(here[METHOD], engine=engine) == result(here[METHOD])
+        finally:
+            engine.close()
+        assert {event["reason"] for event in heard.of("client_retried")} == {"its worker gave no answer in 6 s"}
+
+    def test_closed_while_a_worker_hangs_at_birth(self, here, tmp_path, monkeypatch):
+        stops_one_process(monkeypatch, tmp_path)
+        clients = Laden({METHOD: here[METHOD].engine.clients}, tmp_path, bytes(500 * 1024))
+        engine = WorkersEngine(clients, 1, timeout=None, log=EventLog())
+        jobs = engine.results([ServerJob(1, "nothing", partial(_told, 1))])
+        asking = threading.Thread(target=lambda: pytest.raises(FedfuseError, list, jobs))
+        asking.start()
+        deadline = time.monotonic() + 20
+        while not (tmp_path / "stopped").exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        engine.close()
+        asking.join(10)
+        assert not asking.is_alive()
+
     def test_a_client_that_kills_every_worker(self, here, engine, monkeypatch):
         monkeypatch.setattr("fedfuse.engines.workers.ATTEMPTS", 2)
         everyone(engine).lay(*first_clients(here[METHOD], 1), "SIGKILL", times=2)
@@ -188,6 +219,23 @@ class TestFaults:
         assert "in work" in "\n".join(caught.value.__notes__), "the worker's own traceback"
         assert not heard.of("client_retried")
         assert all(worker.pid is None for worker in alone.workers)
+
+
+@dataclass(frozen=True)
+class Laden(Everyone):
+    """Clients with luggage."""
+
+    luggage: bytes
+
+
+def stops_one_process(monkeypatch, folder):
+    """The next worker stops before Python has begun."""
+    (folder / "trap").touch()
+    program = folder / "python"
+    stop = f"mv {folder}/trap {folder}/stopped 2>/dev/null && kill -STOP $$"
+    program.write_text(f'#!/bin/sh\n{stop}\nexec {sys.executable} "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setattr(spawn, "_python_exe", os.fsencode(program))
 
 
 def test_errors_that_cannot_travel_keep_their_sentence():
