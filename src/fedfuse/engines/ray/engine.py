@@ -19,6 +19,7 @@ from fedfuse.core.errors import ConfigError, FedfuseError, MissingExtraError
 from fedfuse.engines.base import EngineSettings, SimulatedEngine
 from fedfuse.engines.jobs import Job, WorkerPool
 from fedfuse.engines.packing import pack, tensors_in
+from fedfuse.engines.ray.briefly import speak_briefly
 from fedfuse.engines.ray.pool import RayPool, Resources
 from fedfuse.engines.ray.process import work
 from fedfuse.engines.ray.progress import ProgressQueue
@@ -126,6 +127,7 @@ def _connect(ray: Any, address: str | None) -> bool:
     """Join or start Ray; whether this is ours to leave."""
     if ray.is_initialized():
         return False
+    speak_briefly(ray)
     options = {"include_dashboard": False} if address is None else {}
     try:
         ray.init(address=address or "local", log_to_driver=False, logging_level="error", **options)
