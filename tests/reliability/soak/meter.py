@@ -1,0 +1,79 @@
+"""What a run has of the system's goods after a round: read from /proc, workers included."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.reliability.forked import below
+
+SPAN = 0.4
+"""The share of the rounds since the mark before over which a mark's times and bytes are taken."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """The state of things after a round."""
+
+    round: int
+    megabytes: float
+    """Memory that is no file's and nobody else's."""
+    handles: int
+    threads: int
+    files: int
+    """In the run's folder."""
+    milliseconds: float
+    """The median of some rounds before."""
+    kilobytes: float
+    """Written in a round, the mean of the same rounds."""
+
+
+class Meter:
+    """A listener that takes marks when these rounds are finished."""
+
+    def __init__(self, folder: Path, rounds: Sequence[int]) -> None:
+        self.folder, self.marks = folder, list[Mark]()
+        spans = zip((0, *rounds), rounds, strict=False)
+        self._first = {after: after - int(SPAN * (after - before)) for before, after in spans}
+        self._ends: list[float] = []
+        self._written: dict[int, int] = {}
+
+    def __call__(self, event: Mapping[str, Any]) -> None:
+        if event["event"] != "round_finished":
+            return
+        self._ends.append(time.perf_counter())
+        if event["round"] in self._first.values():
+            self._written[event["round"]] = _bytes_written()
+        if event["round"] in self._first:
+            self.marks.append(self._mark(event["round"], self._first[event["round"]]))
+
+    def _mark(self, number: int, first: int) -> Mark:
+        processes = {os.getpid(), *below(os.getpid())}
+        taken = self._ends[first - 1 : number]
+        rounds = [later - earlier for earlier, later in zip(taken, taken[1:], strict=False)]
+        return Mark(
+            number,
+            megabytes=round(sum(map(_kilobytes_of, processes)) / 1024, 1),
+            handles=sum(_entries(pid, "fd") for pid in processes),
+            threads=sum(_entries(pid, "task") for pid in processes),
+            files=sum(path.is_file() for path in self.folder.rglob("*")),
+            milliseconds=round(1000 * statistics.median(rounds), 2),
+            kilobytes=round((_bytes_written() - self._written[first]) / (number - first) / 1000, 2),
+        )
+
+
+def _bytes_written() -> int:
+    return int(Path("/proc/self/io").read_text().split("wchar:")[1].split()[0])
+
+
+def _kilobytes_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/status").read_text().split("RssAnon:")[1].split()[0])
+
+
+def _entries(pid: int, what: str) -> int:
+    return len(list(Path(f"/proc/{pid}/{what}").iterdir()))
