@@ -14,19 +14,30 @@ How = Literal["before", "after", "half", "error", "half error", "gone"]
 """Killed before the operation, after it, or with half of what it writes; an error of the disk in its place, or after
 half of what it writes; or that error from there on."""
 HOWS: tuple[How, ...] = get_args(How)
+DISK_ERROR = OSError(errno.EIO, os.strerror(errno.EIO))
 
 
 class MortalFiles:
-    """Counts what is done to the files of a folder, and strikes once it comes to number ``at``."""
+    """Counts what is done to the files of a folder, and strikes once it comes to number ``at``.
 
-    def __init__(self, folder: Path, at: int | None = None, how: How = "before") -> None:
-        self.folder, self.at, self.how = folder.absolute(), at, how
+    ``put`` replaces the functions of Python's modules, for good unless it is a monkeypatch's.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        at: int | None = None,
+        how: How = "before",
+        error: BaseException = DISK_ERROR,
+        put: Callable[[Any, str, Any], None] = setattr,
+    ) -> None:
+        self.folder, self.at, self.how, self.error = folder.absolute(), at, how, error
         self.count = 0
         self._open_file = io.open
         for name in ("replace", "unlink", "truncate", "open"):
-            setattr(os, name, self._guarded(getattr(os, name)))
-        os.fsync = self._counted(os.fsync)
-        io.open = self._opened  # what Path.open, write_bytes and write_text call
+            put(os, name, self._guarded(getattr(os, name)))
+        put(os, "fsync", self._counted(os.fsync))
+        put(io, "open", self._opened)  # what Path.open, write_bytes and write_text call
 
     def step(self, operation: Callable[[], Any], half: Callable[[], Any] = lambda: None) -> Any:
         """An operation, unless its time has come."""
@@ -38,7 +49,7 @@ class MortalFiles:
         elif self.how in ("half", "half error"):
             half()
         if self.how in ("error", "half error", "gone"):
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
+            raise self.error
         os.kill(os.getpid(), signal.SIGKILL)
         raise AssertionError("dead processes do not go on")
 

@@ -7,6 +7,7 @@ import statistics
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ class Meter:
     def _mark(self, number: int, first: int) -> Mark:
         processes = {os.getpid(), *below(os.getpid())}
         taken = self._ends[first - 1 : number]
-        rounds = [later - earlier for earlier, later in zip(taken, taken[1:], strict=False)]
+        rounds = [later - earlier for earlier, later in pairwise(taken)]
         return Mark(
             number,
             megabytes=round(sum(map(_kilobytes_of, processes)) / 1024, 1),
