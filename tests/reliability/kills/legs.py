@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Thread
 
 from tests.reliability.forked import command_line
 
@@ -29,6 +30,14 @@ def available() -> list[str]:
     return [engine for engine in (*SIMULATED, "flower") if engine not in needs or find_spec(needs[engine])]
 
 
+class _AtOnce(Thread):
+    """A thread that is awaited: such short runs would end before a worker has joined them."""
+
+    def start(self) -> None:
+        super().start()
+        self.join()
+
+
 def leg(engine: str, config: Path, out: Path) -> Callable[[], None]:
     """Begin the run, or go on with it."""
     return partial(_on_flower if engine == "flower" else _simulated, engine, config, out)
@@ -36,13 +45,14 @@ def leg(engine: str, config: Path, out: Path) -> Callable[[], None]:
 
 def _simulated(engine: str, config: Path, out: Path) -> None:
     from fedfuse.cli import progress
-    from fedfuse.engines import joined
+    from fedfuse.engines import joined, local
 
     shown = progress.RunProgress.__call__
     progress.RunProgress.__call__ = lambda self, event: (time.sleep(REST), shown(self, event))
     if engine == "joined":
         joined.WORTH_SECONDS = joined.WORTH_A_JOB = 0.0
-        joined.other_cores = lambda: 1
+        joined.room_for_workers = joined.other_cores = local.other_cores = lambda: 1
+        joined.Thread = _AtOnce
     command_line("run", str(config), "--out", str(out), "--resume", "--quiet", *SIMULATED[engine])
 
 

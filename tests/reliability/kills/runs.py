@@ -106,7 +106,7 @@ class Runs:
         if kind == "flower":
             from tests.flower.federation import QUICK
 
-            engine = {"engine": QUICK}
+            engine = {"engine": {**QUICK, "wait": 10.0, "timeout": 100.0}}
         federation = {"rounds": ROUNDS, "participation": 0.75, "checkpoint_every": 1}
         config = tiny_config(trial.method, federation=federation, evaluation=evaluation, compute=compute, **engine)
         return config.to_yaml()
