@@ -16,6 +16,7 @@ import yaml
 from tests.helpers import tiny_config
 from tests.reliability.evidence import Evidence, difference, evidence
 from tests.reliability.forked import Forked, HangsError, is_alive, is_worker
+from tests.reliability.kept import FOLDER
 from tests.reliability.kills.legs import leg
 from tests.reliability.kills.plan import MANY, Kill, Trial
 
@@ -49,6 +50,8 @@ class Runs:
             fault = self._fault(trial, kills)
         except HangsError as error:
             fault = str(error)
+        if fault:
+            fault += f"; its folder is {self._kept(trial)}"
         return Outcome(trial.method, trial.engines, trial.clients, kills, fault, round(time.monotonic() - began, 1))
 
     def _fault(self, trial: Trial, kills: dict[str, int]) -> str:
@@ -66,9 +69,19 @@ class Runs:
             return f"does not go on: {last.last_words()}"
         if left := [path.name for path in out.rglob("*.tmp")]:
             return f"left {left}"
-        differs = difference(evidence(out), expected)
+        if differs := difference(evidence(out), expected):
+            return f"differs in {differs}"
         shutil.rmtree(out)
-        return f"differs in {differs}" if differs else ""
+        return ""
+
+    def _kept(self, trial: Trial) -> Path:
+        """What is left of a run and of what it said, where it can be looked at."""
+        kept = FOLDER / f"trial-{trial.number}"
+        kept.mkdir(exist_ok=True)
+        shutil.copy(self.folder / f"log-{trial.number}", kept / "log")
+        if (out := self.folder / kept.name).exists():
+            shutil.copytree(out, kept / "run", dirs_exist_ok=True)
+        return kept
 
     def _straight(self, config: Path, engine: str) -> tuple[Evidence, int]:
         """What a run comes to that is left alone, and how many lines its log has."""
