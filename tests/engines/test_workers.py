@@ -9,6 +9,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain, repeat
 from multiprocessing import spawn
 
 import pytest
@@ -16,7 +17,7 @@ import pytest
 from fedfuse.core.errors import DataError, FedfuseError
 from fedfuse.engines import LocalEngine
 from fedfuse.engines.jobs import ServerJob, WorkerPool
-from fedfuse.engines.worker import _portable
+from fedfuse.engines.worker import START_SECONDS, _portable, _seconds_to_start
 from fedfuse.engines.workers import AHEAD, WorkersEngine
 from fedfuse.experiment.assembly import build
 from fedfuse.federation.events import EventLog
@@ -51,7 +52,7 @@ def heard(engine, monkeypatch):
 
 
 def everyone(engine):
-    return engine.workers[0].clients
+    return engine.clients
 
 
 @pytest.mark.parametrize("method", list(METHODS))
@@ -153,6 +154,12 @@ def _told(number, _progress):
     return number
 
 
+def test_a_start_has_its_own_time():
+    assert _seconds_to_start(None) is None
+    assert _seconds_to_start(0.5) == START_SECONDS
+    assert _seconds_to_start(2 * START_SECONDS) == 2 * START_SECONDS
+
+
 class TestFaults:
     def test_all_workers_killed_in_the_middle_of_a_round(self, here, engine, heard):
         victims = first_clients(here[METHOD], 2)
@@ -178,18 +185,18 @@ class TestFaults:
         assert result(here[METHOD], engine=engine) == result(here[METHOD])
         assert {event["reason"] for event in heard.of("client_retried")} == {"its worker gave no answer in 2 s"}
 
-    @pytest.mark.parametrize("kilobytes", [0, 500], ids=["that has read its data", "that reads nothing"])
-    def test_a_worker_stopped_at_birth(self, here, tmp_path, monkeypatch, kilobytes):
-        """More than a pipe holds cannot even be sent to it."""
-        monkeypatch.setattr("fedfuse.engines.worker.START_SECONDS", 6.0)
+    def test_a_worker_stopped_at_birth(self, here, tmp_path, monkeypatch):
+        """It reads nothing of what it is born with, which is more than a pipe holds. Others may take their time."""
+        limits = chain([2.0], repeat(100.0))
+        monkeypatch.setattr("fedfuse.engines.worker._seconds_to_start", lambda _: next(limits))
         stops_one_process(monkeypatch, tmp_path)
-        clients = Laden({METHOD: here[METHOD].engine.clients}, tmp_path, bytes(1024 * kilobytes))
-        engine = WorkersEngine(clients, 1, timeout=5.0, log=EventLog(listeners=(heard := Recorder(),)))
+        clients = Laden({METHOD: here[METHOD].engine.clients}, tmp_path, bytes(500 * 1024))
+        engine = WorkersEngine(clients, 1, timeout=100.0, log=EventLog(listeners=(heard := Recorder(),)))
         try:
             assert result(here[METHOD], engine=engine) == result(here[METHOD])
         finally:
             engine.close()
-        assert {event["reason"] for event in heard.of("client_retried")} == {"its worker gave no answer in 6 s"}
+        assert {event["reason"] for event in heard.of("client_retried")} == {"its worker gave no answer in 2 s"}
 
     def test_closed_while_a_worker_hangs_at_birth(self, here, tmp_path, monkeypatch):
         stops_one_process(monkeypatch, tmp_path)

@@ -1,7 +1,8 @@
 """A worker process and the handle by which the run holds it: packages with jobs go in, packages with results come out.
 
-The process is spawned, never forked. The clients' examples and all other tensors it is born with are shared memory, so
-that many workers hold one dataset. It ends when it is told to, and at once when the process that started it is gone.
+The process is spawned, never forked. Whatever it is born with, the clients' examples above all, is in shared memory, so
+that many workers hold one dataset, and so that nobody waits until a process that may never do so has read it. It ends
+when it is told to, and at once when the process that started it is gone.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ import threading
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from multiprocessing import resource_tracker, spawn
 from multiprocessing.connection import Connection
-from multiprocessing.context import SpawnProcess, get_spawning_popen
+from multiprocessing.context import SpawnProcess
 from typing import Any
 
 import numpy as np
+import torch
 import torch.multiprocessing
 from torch import Tensor
 
@@ -43,13 +44,13 @@ class LostError(Exception):
 class Worker:
     """One worker process, started when it is first needed, and again after it was lost."""
 
-    def __init__(self, clients: Clients, lasting: Sequence[Tensor], imports_script: bool = True) -> None:
-        self.clients = clients
+    def __init__(self, packed: bytes, lasting: Sequence[Tensor], imports_script: bool = True) -> None:
+        self.packed = packed
+        """The clients without their tensors, which are ``lasting``."""
         self.lasting = lasting
         self.imports_script = imports_script
         self._is_ready = False
         self._process: SpawnProcess | None = None
-        self._birth: Any = None
         self._pipe: Connection | None = None
         self._round: SharedTensors | None = None
 
@@ -57,23 +58,19 @@ class Worker:
     def pid(self) -> int | None:
         return self._process.pid if self._process else None
 
-    def start(self, timeout: float | None = None) -> None:
+    def start(self) -> None:
         """Start the process, unless it runs; ``ask`` waits until it is ready."""
         if self._process is not None:
             return
         context = torch.multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        given = (self.clients, self.lasting, theirs, _Birth(self))
-        process = context.Process(target=_serve, args=given, daemon=True)
         try:
-            with (
-                _deaf_to_interrupts(),
-                nullcontext() if self.imports_script else _without_script(),
-                self._lost_after(_seconds_to_start(timeout)),
-            ):
-                process.start()
-            self._process = process
+            packed = torch.frombuffer(bytearray(self.packed), dtype=torch.uint8).share_memory_()
+            self._process = context.Process(target=_serve, args=(packed, self.lasting, theirs), daemon=True)
+            with _deaf_to_interrupts(), nullcontext() if self.imports_script else _without_script():
+                self._process.start()
         except RuntimeError as error:
+            self._process = None
             if "shm" in str(error):
                 raise FedfuseError(
                     "the data does not fit into this machine's shared memory (/dev/shm), through which workers get it; "
@@ -106,26 +103,22 @@ class Worker:
         return reply
 
     def kill(self) -> None:
-        """End the process; whoever waits for its answer, or for its start, finds it lost."""
-        if hasattr(self._birth, "pid"):
-            self._birth.kill()
+        """End the process; whoever waits for its answer, or for its first word, finds it lost."""
+        if self._process is not None:
+            self._process.kill()
 
     def end(self) -> int | None:
         """End the process and wait until it is gone; its exit code."""
-        process, birth, pipe = self._process, self._birth, self._pipe
-        self._process = self._birth = self._pipe = self._round = None
+        process, pipe, self._process, self._pipe, self._round = self._process, self._pipe, None, None, None
         self._is_ready = False
+        if process is None:
+            return None
         if pipe is not None:
             pipe.close()  # the process notices, if it waits for a task
-        if process is not None:
-            process.join(0.2)
-        if not hasattr(birth, "pid"):
-            return None
-        birth.kill()
-        code: int | None = birth.wait()
-        if process is not None:
-            process.join()
-        return code
+        process.join(0.2)
+        process.kill()
+        process.join()
+        return process.exitcode
 
     @contextmanager
     def _lost_after(self, seconds: float | None) -> Iterator[None]:
@@ -134,42 +127,31 @@ class Worker:
         try:
             with _deadline(seconds, self, late):
                 yield
-        except (EOFError, OSError) as error:
+        except (EOFError, OSError):
             code = self.end()
-            how = _ended(code) if code is not None else f"could not be started ({error})"
-            raise LostError(f"gave no answer in {seconds:g} s" if late.is_set() else how) from None
-
-
-@dataclass(frozen=True)
-class _Birth:
-    """Shows a worker its process before that has read what it is born with: so it can be killed if it never does."""
-
-    worker: Worker
-
-    def __reduce__(self) -> tuple[type[None], tuple[()]]:
-        self.worker._birth = get_spawning_popen()
-        return type(None), ()
+            raise LostError(f"gave no answer in {seconds:g} s" if late.is_set() else _ended(code)) from None
 
 
 def _seconds_to_start(timeout: float | None) -> float | None:
     return None if timeout is None else max(timeout, START_SECONDS)
 
 
-def _serve(clients: Clients, lasting: Sequence[Tensor], pipe: Connection, _birth: None) -> None:
+def _serve(packed: Tensor, lasting: Sequence[Tensor], pipe: Connection) -> None:
     """The worker process: one job after another until the pipe is closed."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(1)
     common, known = list[Bytes](), as_bytes(lasting)
+    clients: Clients = unpack(Packed(packed.numpy().tobytes(), []), lasting=known)
     _send(pipe, Packed(READY, []))
     while True:
         try:
-            packed = _receive(pipe)
+            parcel = _receive(pipe)
         except (EOFError, OSError):
             return
-        if packed.note == COMMON:
-            common = list(packed.tensors)
+        if parcel.note == COMMON:
+            common = list(parcel.tensors)
         else:
-            _send(pipe, answer(clients, packed, common, known))
+            _send(pipe, answer(clients, parcel, common, known))
 
 
 def answer(
@@ -267,7 +249,7 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _ended(code: int) -> str:
-    if code >= 0:
+def _ended(code: int | None) -> str:
+    if code is None or code >= 0:
         return f"ended with exit code {code}"
     return f"was killed by {signal.Signals(-code).name}"

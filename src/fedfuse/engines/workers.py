@@ -16,7 +16,7 @@ from typing import Any
 from fedfuse.core.errors import FedfuseError
 from fedfuse.engines.base import SimulatedEngine
 from fedfuse.engines.jobs import ATTEMPTS, Job, exhausted
-from fedfuse.engines.packing import SharedTensors, tensors_in
+from fedfuse.engines.packing import SharedTensors, pack, tensors_in
 from fedfuse.engines.worker import LostError, Worker
 from fedfuse.federation.client import Clients
 from fedfuse.federation.events import EventLog
@@ -39,7 +39,8 @@ class WorkersEngine(SimulatedEngine):
     ) -> None:
         self.clients = clients
         self._lasting = tensors_in(clients)
-        self.workers = [Worker(clients, self._lasting, imports_script) for _ in range(workers)]
+        packed = pack(clients, lasting=self._lasting).note
+        self.workers = [Worker(packed, self._lasting, imports_script) for _ in range(workers)]
         self.timeout = timeout
         self.log = log
         self._idle: SimpleQueue[Worker] = SimpleQueue()
@@ -52,11 +53,10 @@ class WorkersEngine(SimulatedEngine):
 
     def close(self) -> None:
         """End all workers, also in the middle of a round."""
-        self._closed, self._under_way = True, None
-        while not self._starting.acquire(timeout=0.1):
-            self._kill()  # a start that hangs
-        self._kill()
-        self._starting.release()
+        with self._starting:
+            self._closed, self._under_way = True, None
+            for worker in self.workers:
+                worker.kill()
         if self._threads is not None:
             self._threads.shutdown(cancel_futures=True)
             self._threads = None
@@ -73,7 +73,7 @@ class WorkersEngine(SimulatedEngine):
                     worker.start()
             for worker in self.workers:
                 worker.await_ready()
-        except (EOFError, OSError, FedfuseError, LostError):
+        except (EOFError, OSError, FedfuseError):
             return False
         return True
 
@@ -104,10 +104,6 @@ class WorkersEngine(SimulatedEngine):
                 self.close()
             raise
 
-    def _kill(self) -> None:
-        for worker in self.workers:
-            worker.kill()
-
     def _came(self, done: Future[Done], jobs: Sequence[Job], places: Places) -> tuple[int, Any]:
         """A worker's result with its place, and nothing that holds on to it."""
         place = places.pop(done)
@@ -125,7 +121,7 @@ class WorkersEngine(SimulatedEngine):
                 with self._starting:
                     if self._under_way is not shared:
                         raise FedfuseError("the engine was closed")
-                    worker.start(self.timeout)
+                    worker.start()
                 return worker.ask(shared, job, self.timeout), losses
             except LostError as lost:
                 losses.append(f"its worker {lost}")
