@@ -71,6 +71,7 @@ def test_ended_in_any_way_it_leaves_nobody_and_the_same_command_goes_on(tmp_path
             wait_until(
                 lambda rounds=rounds, study=study: finished_rounds(tmp_path) >= rounds or study.poll() is not None
             )
+            assert study.poll() is None, study.communicate()[1].decode()[-2000:]
             runs = children(study.pid)
             assert len(runs) == 2
             os.kill(study.pid, end)

@@ -86,7 +86,7 @@ def test_killed_interrupted_and_finished_by_another_engine(tmp_path):
     assert len(workers) == 2
     os.kill(killed.pid, signal.SIGKILL)
     killed.wait()
-    wait_until(lambda: not any(map(is_alive, workers)), seconds=10)
+    wait_until(lambda: not any(map(is_alive, workers)), seconds=60)  # one may still be at its imports
     killed.stderr.close()
 
     interrupted = start(out)
