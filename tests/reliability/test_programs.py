@@ -25,7 +25,7 @@ ENGINES = ("local", "workers", "joined", "ray", "flower")
 
 
 class TestSoak:
-    early = Mark(500, megabytes=300, handles=40, threads=9, files=8, milliseconds=20, kilobytes=5)
+    early = Mark(500, megabytes=300, handles=40, threads=9, files=8, milliseconds=20, work=18, kilobytes=5)
 
     def test_what_stays_as_it_is_is_flat(self):
         assert not list(

@@ -27,7 +27,7 @@ RULES: Mapping[str, Rule] = {
     "handles": Rule(0.0),
     "threads": Rule(0.0),
     "files": Rule(0.0, 2),  # how many segments hold the clients' states depends on who was drawn
-    "milliseconds": Rule(0.25),  # other programs take their share
+    "work": Rule(0.25),  # other programs take their share of caches; of the clock, they may take any
     "kilobytes": Rule(0.01, 0.1),  # numbers get more digits
 }
 EARLY = 1
