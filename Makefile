@@ -6,7 +6,7 @@ RUN := $(VENV)/bin/python -m
 PIP := $(RUN) pip --quiet --disable-pip-version-check
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
-.PHONY: demo test test-long test-engines fuzz coverage check format docs index bench bench-quick cluster-model check-methods same-bits clean
+.PHONY: demo test test-long test-engines fuzz coverage check format docs index bench bench-quick cluster-model check-methods same-bits soak kills crashes clean
 
 demo: $(VENV)/installed
 	$(RUN) fedfuse compare digits --methods fedavg,feddf --seeds 0,1,2 --out runs/demo --overwrite
@@ -77,8 +77,20 @@ same-bits: $(VENV)/installed
 	@test -n "$(BASE)" || { echo "say which commit to compare with: make same-bits BASE=HEAD~1"; exit 2; }
 	$(RUN) benchmarks.same_bits $(BASE) $(CASES) $(WITH)
 
+# Runs that are not left in peace, and end with the bytes of one that was: 100 killed at random moments, on every engine of
+# the environment that runs it; several hundred that die, or whose disk fails, at some operation on files; and runs of 2,000
+# rounds in which nothing grows (docs/reliability.md). All go on after an interruption. OPTIONS="--seed 7" tries others.
+kills: $(ENGINES)/installed
+	$(ENGINES)/bin/python -m tests.reliability.kills $(OPTIONS)
+
+crashes: $(VENV)/installed-dev
+	$(RUN) tests.reliability.crashes $(OPTIONS)
+
+soak: $(VENV)/installed-dev
+	$(RUN) tests.reliability.soak $(OPTIONS)
+
 clean:
-	rm -rf $(VENV) $(ENGINES) .same-bits .bench build dist papers/build src/*.egg-info papers/src/*.egg-info .coverage* coverage.json
+	rm -rf $(VENV) $(ENGINES) .same-bits .bench .reliability build dist papers/build src/*.egg-info papers/src/*.egg-info .coverage* coverage.json
 
 # A stamp counts only while the environment behind it works; one that was moved, half installed or half deleted is
 # built anew, because pip believes its own records. The package itself is only looked for, not imported: a slip in its code

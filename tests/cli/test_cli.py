@@ -20,6 +20,7 @@ import yaml
 
 import fedfuse
 from fedfuse.cli import main
+from fedfuse.cli.interrupts import ENDING
 from fedfuse.core import tensor_files
 from fedfuse.experiment import presets
 from fedfuse.methods import METHODS
@@ -45,14 +46,15 @@ def in_process(
     def run(*arguments: str, folder: Path = tmp_path) -> subprocess.CompletedProcess[str]:
         monkeypatch.chdir(folder)
         monkeypatch.setattr(sys, "argv", ["fedfuse", *arguments])
-        before = signal.getsignal(signal.SIGTERM)
+        before = {number: signal.getsignal(number) for number in ENDING}
         code = 0
         try:
             main()
         except SystemExit as end:
             code = int(end.code or 0)
         finally:
-            signal.signal(signal.SIGTERM, before)
+            for number, handler in before.items():
+                signal.signal(number, handler)
         out, err = capfd.readouterr()
         return subprocess.CompletedProcess(arguments, code, out, err)
 

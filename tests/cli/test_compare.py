@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from fedfuse.core.errors import FedfuseError
-from fedfuse.experiment.comparison import Cell, processes, running
+from fedfuse.experiment.comparison import Cell, run_process, running
 from tests.cli.test_cli import QUICK, InProcess, in_process, only_sentence, settings
 from tests.helpers import files_of
 
@@ -111,20 +109,18 @@ def test_processes_keep_and_replace_the_same_runs(tmp_path: Path, in_process: In
 def test_a_failing_process_shows_what_the_others_finished(
     in_process: InProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start = processes._start
+    command = run_process._command
     fails = (
         "import pathlib, sys, time\n"
         f"while not pathlib.Path('study/{RUNS[0]}/summary.json').exists(): time.sleep(0.05)\n"
-        "sys.exit('fedfuse: the roof fell in')\n"
+        "sys.exit('careful' * 100_000 + '\\nfedfuse: the roof fell in')\n"
     )
 
-    def started(cell: Cell, environment: Mapping[str, str], alone: bool) -> subprocess.Popen[str]:
+    def failing(cell: Cell, alone: bool) -> list[str]:
         assert not alone
-        if cell.label != "digits fedprox seed 0":
-            return start(cell, environment, alone)
-        return subprocess.Popen([sys.executable, "-c", fails], stderr=subprocess.PIPE, text=True)
+        return [sys.executable, "-c", fails] if cell.label == "digits fedprox seed 0" else command(cell, alone)
 
-    monkeypatch.setattr(processes, "_start", started)
+    monkeypatch.setattr(run_process, "_command", failing)
     done = in_process("compare", "digits", "--methods", "fedavg,fedprox", *STUDY[6:], "--jobs", "2")
     assert done.returncode == 2
     assert done.stderr.strip() == "fedfuse: digits fedprox seed 0: the roof fell in"

@@ -31,7 +31,7 @@ def room(engine):
     return engine._room("a client", engine.settings)
 
 
-def test_a_machine_is_lost_in_the_middle_of_a_round(cluster, tmp_path):
+def test_a_machine_is_lost_in_the_middle_of_a_round(cluster, tmp_path, capfd):
     here = federation(METHOD)
     everyone = Everyone({METHOD: here.engine.clients}, tmp_path)
     engine = RayEngine(RayEngineSettings(address=cluster.address), everyone, EventLog(listeners=(heard := Recorder(),)))
@@ -50,3 +50,9 @@ def test_a_machine_is_lost_in_the_middle_of_a_round(cluster, tmp_path):
     finally:
         engine.close()
     assert not ray.is_initialized(), "it has left the cluster that it had joined"
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "Raylet is terminated" in err
+    said = [line for line in err.splitlines() if line.strip() and "network_util" not in line]
+    assert len(said) <= 6, "a line from everybody who noticed"
+    assert all("(raylet)" in line for line in said), "and nobody's log"

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain, repeat
+from multiprocessing import spawn
 
 import pytest
 
 from fedfuse.core.errors import DataError, FedfuseError
 from fedfuse.engines import LocalEngine
 from fedfuse.engines.jobs import ServerJob, WorkerPool
-from fedfuse.engines.worker import _portable
+from fedfuse.engines.worker import START_SECONDS, _portable, _seconds_to_start
 from fedfuse.engines.workers import AHEAD, WorkersEngine
 from fedfuse.experiment.assembly import build
 from fedfuse.federation.events import EventLog
@@ -46,7 +52,7 @@ def heard(engine, monkeypatch):
 
 
 def everyone(engine):
-    return engine.workers[0].clients
+    return engine.clients
 
 
 @pytest.mark.parametrize("method", list(METHODS))
@@ -148,6 +154,12 @@ def _told(number, _progress):
     return number
 
 
+def test_a_start_has_its_own_time():
+    assert _seconds_to_start(None) is None
+    assert _seconds_to_start(0.5) == START_SECONDS
+    assert _seconds_to_start(2 * START_SECONDS) == 2 * START_SECONDS
+
+
 class TestFaults:
     def test_all_workers_killed_in_the_middle_of_a_round(self, here, engine, heard):
         victims = first_clients(here[METHOD], 2)
@@ -173,6 +185,38 @@ class TestFaults:
         assert result(here[METHOD], engine=engine) == result(here[METHOD])
         assert {event["reason"] for event in heard.of("client_retried")} == {"its worker gave no answer in 2 s"}
 
+    def test_a_worker_stopped_at_birth(self, here, tmp_path, monkeypatch):
+        """It reads nothing of what it is born with, which is more than a pipe holds. Others may take their time."""
+        limits = chain([2.0], repeat(100.0))
+        monkeypatch.setattr("fedfuse.engines.worker._seconds_to_start", lambda _: next(limits))
+        stops_one_process(monkeypatch, tmp_path)
+        clients = Laden({METHOD: here[METHOD].engine.clients}, tmp_path, bytes(500 * 1024))
+        engine = WorkersEngine(clients, 1, timeout=100.0, log=EventLog(listeners=(heard := Recorder(),)))
+        try:
+            assert result(here[METHOD], engine=engine) == result(here[METHOD])
+        finally:
+            engine.close()
+        assert {event["reason"] for event in heard.of("client_retried")} == {"its worker gave no answer in 2 s"}
+
+    def test_closed_while_a_worker_hangs_at_birth(self, here, tmp_path, monkeypatch):
+        stops_one_process(monkeypatch, tmp_path)
+        clients = Laden({METHOD: here[METHOD].engine.clients}, tmp_path, bytes(500 * 1024))
+        engine = WorkersEngine(clients, 1, timeout=None, log=EventLog())
+        jobs = engine.results([ServerJob(1, "nothing", partial(_told, 1))])
+
+        def ask():
+            with suppress(FedfuseError):
+                list(jobs)
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        deadline = time.monotonic() + 20
+        while not (tmp_path / "stopped").exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        engine.close()
+        asking.join(10)
+        assert not asking.is_alive()
+
     def test_a_client_that_kills_every_worker(self, here, engine, monkeypatch):
         monkeypatch.setattr("fedfuse.engines.workers.ATTEMPTS", 2)
         everyone(engine).lay(*first_clients(here[METHOD], 1), "SIGKILL", times=2)
@@ -188,6 +232,23 @@ class TestFaults:
         assert "in work" in "\n".join(caught.value.__notes__), "the worker's own traceback"
         assert not heard.of("client_retried")
         assert all(worker.pid is None for worker in alone.workers)
+
+
+@dataclass(frozen=True)
+class Laden(Everyone):
+    """Clients with luggage."""
+
+    luggage: bytes
+
+
+def stops_one_process(monkeypatch, folder):
+    """The next worker stops before Python has begun."""
+    (folder / "trap").touch()
+    program = folder / "python"
+    stop = f"mv {folder}/trap {folder}/stopped 2>/dev/null && kill -STOP $$"
+    program.write_text(f'#!/bin/sh\n{stop}\nexec {sys.executable} "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setattr(spawn, "_python_exe", os.fsencode(program))
 
 
 def test_errors_that_cannot_travel_keep_their_sentence():

@@ -2,40 +2,20 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from fedfuse.experiment.run import Experiment
 from tests.experiment.test_resume import assert_same
 from tests.helpers import tiny_config
+from tests.reliability.crashes.mortal_files import DISK_ERROR, MortalFiles
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
-OPERATIONS = ("fsync", "replace", "unlink", "truncate", "open")
 SOME = 6
 """How many of the operations are tried in the short tests."""
 
 
 class Killed(BaseException):
     """The process is dead: it does not even clean up."""
-
-
-class Mortal:
-    """Counts the operations on files, and dies at one of them: from then on none is done any more."""
-
-    def __init__(self, monkeypatch, dies_at=None):
-        self.count, self.dies_at = 0, dies_at
-        for name in OPERATIONS:
-            monkeypatch.setattr(os, name, self.mortal(getattr(os, name)))
-
-    def mortal(self, operation):
-        def done(*arguments, **options):
-            self.count += 1
-            if self.dies_at is not None and self.count >= self.dies_at:
-                raise Killed
-            return operation(*arguments, **options)
-
-        return done
 
 
 def experiment(method, every):
@@ -57,26 +37,39 @@ def test_all_operations(tmp_path, method, every):
     die_and_resume(tmp_path, method, every, None)
 
 
-def die_and_resume(tmp_path, method, every, some):
-    setting = experiment(method, every)
-    with pytest.MonkeyPatch.context() as patch:
-        mortal = Mortal(patch)
-        expected = setting.run(tmp_path / "straight")
-    moments = range(1, mortal.count + 1)
-    assert len(moments) > 30
-    for moment in moments if some is None else moments[2 :: len(moments) // some]:
+@pytest.mark.parametrize("how", ["error", "half error", "gone"])
+def test_the_disk_fails(tmp_path, how):
+    """Once, after half of what is written, or from some operation on."""
+    setting = experiment("scaffold", 1)
+    expected = setting.run(tmp_path / "straight")
+    for moment in (3, 17, 28, 41):
         out = tmp_path / str(moment)
-        assert is_killed(setting, out, moment)
-        is_killed(setting, out, 20)  # and once more while it goes on, unless little is left to do
+        assert strikes(setting, out, moment, how) == "OSError"
         assert_same(setting.run(out, resume=True), expected)
         assert not list(out.rglob("*.tmp"))
 
 
-def is_killed(setting, out, moment):
+def die_and_resume(tmp_path, method, every, some):
+    setting = experiment(method, every)
     with pytest.MonkeyPatch.context() as patch:
-        Mortal(patch, dies_at=moment)
+        files = MortalFiles(tmp_path / "straight", put=patch.setattr)
+        expected = setting.run(tmp_path / "straight")
+    moments = range(1, files.count + 1)
+    assert len(moments) > 60
+    for moment in moments if some is None else moments[2 :: len(moments) // some]:
+        out = tmp_path / str(moment)
+        assert strikes(setting, out, moment, "gone", Killed()) == "Killed"
+        strikes(setting, out, 20, "gone", Killed())  # and once more while it goes on, unless little is left to do
+        assert_same(setting.run(out, resume=True), expected)
+        assert not list(out.rglob("*.tmp"))
+
+
+def strikes(setting, out, moment, how, error=DISK_ERROR):
+    """Run, with a mishap at this operation; the name of what ended the run."""
+    with pytest.MonkeyPatch.context() as patch:
+        MortalFiles(out, moment, how, error, patch.setattr)
         try:
             setting.run(out, resume=True)
-        except Killed:
-            return True
-    return False
+        except (Killed, OSError) as ended:
+            return type(ended).__name__
+    return ""

@@ -128,10 +128,12 @@ class Deployment:
         assert answer.returncode == 0, answer.stdout + answer.stderr
         self.start_node(client)
 
-    def start_node(self, client: int, keys: Path | None = None, program: Sequence[str] = FEDFUSE) -> None:
+    def start_node(
+        self, client: int, keys: Path | None = None, program: Sequence[str] = FEDFUSE, more: Sequence[str] = ()
+    ) -> None:
         superlink, state = f"{self.host}:{self.port}", str(self.folder / "nodes")
         options = ["--client", str(client), "--superlink", superlink, "--port", str(free_port()), "--state", state]
-        command = [*program, "supernode", "--keys", str(keys or self.keys), *options]
+        command = [*program, "supernode", "--keys", str(keys or self.keys), *options, *more]
         self.start(f"node-{client}", [*self.before.get(client, ()), *command])
 
     def stop_node(self, client: int) -> None:
@@ -144,18 +146,10 @@ class Deployment:
     def restart_node(self, client: int) -> None:
         """Flower takes a killed node for connected until it missed its heartbeats, and refuses a new one till then."""
         log = self.folder / f"node-{client}.log"
-
-        def stays() -> bool:
-            before = log.stat().st_size
-            self.start_node(client)
-            node = self.processes[f"node-{client}"]
-            wait_until(lambda: node.poll() is not None or b"SuperNode ID" in log.read_bytes()[before:])
-            if node.poll() is None:
-                return True
-            self.end(f"node-{client}")
-            return False
-
-        wait_until(stays, log.read_text)
+        before = log.stat().st_size
+        self.start_node(client)
+        wait_until(lambda: b"SuperNode ID" in log.read_bytes()[before:], log.read_text)
+        assert self.processes[f"node-{client}"].poll() is None
 
     def flwr(self, *command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

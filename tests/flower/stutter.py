@@ -30,7 +30,7 @@ def push_again_and_pull(client: FleetHttpClient, request: Any) -> Any:
     return pull(client, request)
 
 
-def become(command: list[str]) -> None:
+def become(command: list[str], *_: str) -> None:
     """Stay in this process, where the client is bent."""
     sys.argv = command
     flower_supernode()

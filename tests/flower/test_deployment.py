@@ -31,7 +31,7 @@ def test_same_bits(deployment, tmp_path, method, sections):
 def test_a_node_without_a_registered_key_is_refused(deployment, tmp_path):
     make_keys(tmp_path / "keys", 4, [], days=1)
     shutil.copy(deployment.keys / "ca.crt", tmp_path / "keys" / "ca.crt")
-    deployment.start_node(3, tmp_path / "keys")
+    deployment.start_node(3, tmp_path / "keys", more=("--wait", "0"))
     assert deployment.processes["node-3"].wait(timeout=PATIENCE) != 0
     deployment.end("node-3")
     assert "Failed to activate SuperNode" in (deployment.folder / "node-3.log").read_text()

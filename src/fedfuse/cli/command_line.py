@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import signal
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -12,13 +11,14 @@ from typing import Any, NoReturn
 
 from fedfuse.cli.console import errors
 from fedfuse.cli.imports import quick_imports
+from fedfuse.cli.interrupts import hear_interrupts, ignore_interrupts
 from fedfuse.core.errors import FedfuseError, OlderKeyWarning
 from fedfuse.experiment.finding import find_experiment
 
 
 def main() -> None:
     """Run the command line; mistakes end with one sentence and exit code 2, a run that taught nothing with 3."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    hear_interrupts()
     warnings.showwarning = partial(_note, warnings.showwarning)
     try:
         _obey(sys.argv[1:])
@@ -26,6 +26,10 @@ def main() -> None:
         _fail(str(error), error.exit_code)
     except OSError as error:
         _fail(_disk_sentence(error), FedfuseError.exit_code)
+    except KeyboardInterrupt:
+        _fail("interrupted", FedfuseError.exit_code)
+    finally:
+        ignore_interrupts()
 
 
 def _note(otherwise: Callable[..., None], message: Warning | str, *where: Any) -> None:
@@ -59,5 +63,6 @@ def _disk_sentence(error: OSError) -> str:
 
 
 def _fail(sentence: str, code: int) -> NoReturn:
+    ignore_interrupts()
     errors.print(f"fedfuse: {sentence}", style="red", markup=False, highlight=False, soft_wrap=True)
     sys.exit(code)

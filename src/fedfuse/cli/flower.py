@@ -77,6 +77,7 @@ def supernode(
     prototype: Annotated[str | None, typer.Option(help="the model to train, of the experiment's models")] = None,
     data: Annotated[str | None, typer.Option(help="this party's examples, as the app's load_data reads them")] = None,
     state: Annotated[Path | None, typer.Option(help="folder for what the client keeps between rounds")] = None,
+    wait: Annotated[float, typer.Option(min=0, help="seconds to ask again while the SuperLink refuses the node")] = 90,
     insecure: Insecure = False,
 ) -> None:
     """Start the SuperNode of one party."""
@@ -84,7 +85,8 @@ def supernode(
 
     given = {"prototype": prototype, "data": data, "state": str(state.resolve()) if state else None}
     node_config = {key: value for key, value in given.items() if value is not None}
-    _become(supernode_command(superlink, port or 9100 + client, _keys(keys, insecure), client, node_config))
+    command = supernode_command(superlink, port or 9100 + client, _keys(keys, insecure), client, node_config)
+    _become(command, "-m", "fedfuse.flower.waiting", str(wait))
 
 
 def _keys(keys: Path | None, insecure: bool) -> Path | None:
@@ -93,11 +95,13 @@ def _keys(keys: Path | None, insecure: bool) -> Path | None:
     return keys
 
 
-def _become(command: list[str]) -> NoReturn:
-    """Go on as Flower's own command, which is beside this Python."""
+def _become(command: list[str], *through: str) -> NoReturn:
+    """Go on as Flower's own command, which is beside this Python, or as a module of ours that takes its place."""
     folder = Path(sys.executable).parent
     environment = {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ.get('PATH', '')}"}
     program = folder / command[0]
     if not program.exists():
         raise FedfuseError(f"{program} is not there; pip install 'fedfuse[flower]' in this environment")
+    if through:
+        os.execve(sys.executable, [sys.executable, *through, *command[1:]], environment)
     os.execve(program, command, environment)

@@ -14,15 +14,13 @@ from threading import Event, Thread
 from typing import Any
 
 from fedfuse.core.memory import free_memory
-from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.engines.base import SimulatedEngine
-from fedfuse.engines.jobs import Job, WorkerPool, trainings
+from fedfuse.engines.jobs import Job
 from fedfuse.engines.packing import pack
 from fedfuse.engines.workers import WorkersEngine
 from fedfuse.federation.client import Clients
-from fedfuse.federation.client_states import ClientStates
 from fedfuse.federation.events import EventLog
-from fedfuse.runtime.pool import Pool, silence
+from fedfuse.runtime.pool import silence
 
 WORTH_SECONDS = 4.0
 """Work that must be left before workers are started: a little more than they take to start."""
@@ -41,18 +39,11 @@ class JoinedEngine(SimulatedEngine):
         self.workers: WorkersEngine | None = None
         self._ready = Event()
 
-    def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
-        for _, replies in self._results(trainings(self.clients, tasks, states)):
-            yield from replies
-
-    def pool(self, number: int) -> Pool:
-        return WorkerPool(number, self._results)
-
     def close(self) -> None:
         if self.workers is not None:
             self.workers.close()
 
-    def _results(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
+    def results(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
         """Each job's result with its place, by whoever is there."""
         seconds = 0.0
         for place, job in enumerate(jobs):
@@ -64,6 +55,7 @@ class JoinedEngine(SimulatedEngine):
             result = job(self.clients, silence)
             seconds += time.perf_counter() - began
             yield place, result
+            del result  # nothing is held here while the next clients work
             self._invite(jobs, place + 1, seconds / (place + 1))
 
     def _invite(self, jobs: Sequence[Job], done: int, seconds_each: float) -> None:

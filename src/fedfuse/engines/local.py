@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.engines.base import EngineSettings, SimulatedEngine
+from fedfuse.engines.jobs import Job
 from fedfuse.engines.joined import JoinedEngine, other_cores
 from fedfuse.engines.workers import WorkersEngine
 from fedfuse.federation import Engine
 from fedfuse.federation.client import Clients
-from fedfuse.federation.client_states import ClientStates
 from fedfuse.federation.events import EventLog
+from fedfuse.runtime.pool import IN_PROCESS, Pool, silence
 
 
 class LocalEngineSettings(EngineSettings):
@@ -52,9 +52,12 @@ class LocalEngine(SimulatedEngine):
     def __init__(self, clients: Clients) -> None:
         self.clients = clients
 
-    def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
-        for group in self.clients.groups(tasks):
-            yield from self.clients.work_together(group, states)
+    def results(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
+        for place, job in enumerate(jobs):
+            yield place, job(self.clients, silence)
+
+    def pool(self, number: int) -> Pool:
+        return IN_PROCESS
 
     def close(self) -> None:
         """Nothing is held."""

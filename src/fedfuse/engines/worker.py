@@ -1,7 +1,8 @@
 """A worker process and the handle by which the run holds it: packages with jobs go in, packages with results come out.
 
-The process is spawned, never forked. The clients' examples and all other tensors it is born with are shared memory, so
-that many workers hold one dataset. It ends when it is told to, and at once when the process that started it is gone.
+The process is spawned, never forked. Whatever it is born with, the clients' examples above all, is in shared memory, so
+that many workers hold one dataset, and so that nobody waits until a process that may never do so has read it. It ends
+when it is told to, and at once when the process that started it is gone.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from multiprocessing.context import SpawnProcess
 from typing import Any
 
 import numpy as np
+import torch
 import torch.multiprocessing
 from torch import Tensor
 
@@ -31,6 +33,8 @@ from fedfuse.runtime.pool import Progress, silence
 
 COMMON, READY = b"", b"ready"
 """Notes of packages that hold no value: what the next jobs have in common, and a worker's first word."""
+START_SECONDS = 30.0
+"""What a start may take, however short the timeout of jobs is: it takes seconds, and more where much else is done."""
 
 
 class LostError(Exception):
@@ -40,8 +44,9 @@ class LostError(Exception):
 class Worker:
     """One worker process, started when it is first needed, and again after it was lost."""
 
-    def __init__(self, clients: Clients, lasting: Sequence[Tensor], imports_script: bool = True) -> None:
-        self.clients = clients
+    def __init__(self, packed: bytes, lasting: Sequence[Tensor], imports_script: bool = True) -> None:
+        self.packed = packed
+        """The clients without their tensors, which are ``lasting``."""
         self.lasting = lasting
         self.imports_script = imports_script
         self._is_ready = False
@@ -59,8 +64,9 @@ class Worker:
             return
         context = torch.multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(self.clients, self.lasting, theirs), daemon=True)
         try:
+            packed = torch.frombuffer(bytearray(self.packed), dtype=torch.uint8).share_memory_()
+            self._process = context.Process(target=_serve, args=(packed, self.lasting, theirs), daemon=True)
             with _deaf_to_interrupts(), nullcontext() if self.imports_script else _without_script():
                 self._process.start()
         except RuntimeError as error:
@@ -84,24 +90,20 @@ class Worker:
     def ask(self, shared: SharedTensors, job: Job, timeout: float | None) -> Any:
         """Let the worker do one job; an error of the job's own is raised here as it was there."""
         assert self._pipe is not None
-        late = threading.Event()
-        try:
+        with self._lost_after(_seconds_to_start(timeout)):
             self.await_ready()
-            with _deadline(timeout, self, late):
-                if self._round is not shared:
-                    _send(self._pipe, Packed(COMMON, shared.common()))
-                    self._round = shared
-                _send(self._pipe, shared.packed(job))
-                reply = unpack(_receive(self._pipe))
-        except (EOFError, OSError):
-            code = self.end()
-            raise LostError(f"gave no answer in {timeout:g} s" if late.is_set() else _ended(code)) from None
+        with self._lost_after(timeout):
+            if self._round is not shared:
+                _send(self._pipe, Packed(COMMON, shared.common()))
+                self._round = shared
+            _send(self._pipe, shared.packed(job))
+            reply = unpack(_receive(self._pipe))
         if isinstance(reply, Exception):
             raise reply
         return reply
 
     def kill(self) -> None:
-        """End the process; whoever waits for its answer finds it lost."""
+        """End the process; whoever waits for its answer, or for its first word, finds it lost."""
         if self._process is not None:
             self._process.kill()
 
@@ -118,22 +120,38 @@ class Worker:
         process.join()
         return process.exitcode
 
+    @contextmanager
+    def _lost_after(self, seconds: float | None) -> Iterator[None]:
+        """A process that ends in here, or takes longer than this, is lost."""
+        late = threading.Event()
+        try:
+            with _deadline(seconds, self, late):
+                yield
+        except (EOFError, OSError):
+            code = self.end()
+            raise LostError(f"gave no answer in {seconds:g} s" if late.is_set() else _ended(code)) from None
 
-def _serve(clients: Clients, lasting: Sequence[Tensor], pipe: Connection) -> None:
+
+def _seconds_to_start(timeout: float | None) -> float | None:
+    return None if timeout is None else max(timeout, START_SECONDS)
+
+
+def _serve(packed: Tensor, lasting: Sequence[Tensor], pipe: Connection) -> None:
     """The worker process: one job after another until the pipe is closed."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(1)
     common, known = list[Bytes](), as_bytes(lasting)
+    clients: Clients = unpack(Packed(packed.numpy().tobytes(), []), lasting=known)
     _send(pipe, Packed(READY, []))
     while True:
         try:
-            packed = _receive(pipe)
+            parcel = _receive(pipe)
         except (EOFError, OSError):
             return
-        if packed.note == COMMON:
-            common = list(packed.tensors)
+        if parcel.note == COMMON:
+            common = list(parcel.tensors)
         else:
-            _send(pipe, answer(clients, packed, common, known))
+            _send(pipe, answer(clients, parcel, common, known))
 
 
 def answer(

@@ -14,15 +14,13 @@ from queue import SimpleQueue
 from typing import Any
 
 from fedfuse.core.errors import FedfuseError
-from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.engines.base import SimulatedEngine
-from fedfuse.engines.jobs import ATTEMPTS, Job, WorkerPool, exhausted, trainings
-from fedfuse.engines.packing import SharedTensors, tensors_in
+from fedfuse.engines.jobs import ATTEMPTS, Job, exhausted
+from fedfuse.engines.packing import SharedTensors, pack, tensors_in
 from fedfuse.engines.worker import LostError, Worker
 from fedfuse.federation.client import Clients
-from fedfuse.federation.client_states import ClientStates
 from fedfuse.federation.events import EventLog
-from fedfuse.runtime.pool import Pool, silence
+from fedfuse.runtime.pool import silence
 
 Done = tuple[Any, list[str]]
 """What came of a job, and how the workers ended that were lost on the way to it."""
@@ -41,7 +39,8 @@ class WorkersEngine(SimulatedEngine):
     ) -> None:
         self.clients = clients
         self._lasting = tensors_in(clients)
-        self.workers = [Worker(clients, self._lasting, imports_script) for _ in range(workers)]
+        packed = pack(clients, lasting=self._lasting).note
+        self.workers = [Worker(packed, self._lasting, imports_script) for _ in range(workers)]
         self.timeout = timeout
         self.log = log
         self._idle: SimpleQueue[Worker] = SimpleQueue()
@@ -51,13 +50,6 @@ class WorkersEngine(SimulatedEngine):
         self._closed = False
         self._under_way: SharedTensors | None = None
         self._threads: ThreadPoolExecutor | None = None
-
-    def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
-        for _, replies in self.results(trainings(self.clients, tasks, states)):
-            yield from replies
-
-    def pool(self, number: int) -> Pool:
-        return WorkerPool(number, self.results)
 
     def close(self) -> None:
         """End all workers, also in the middle of a round."""

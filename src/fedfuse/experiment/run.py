@@ -94,12 +94,15 @@ class Experiment:
                 return _Run(self.config, folder, log, resume, engine).finish()
 
     def prepare(self, folder: RunFolder, resume: bool = False, overwrite: bool = False) -> None:
-        """Make the folder this experiment's, so that ``fedfuse run FOLDER --resume`` runs it."""
+        """Make the folder this experiment's, so that ``fedfuse run FOLDER --resume`` runs it.
+
+        A run that is there keeps its config, which has what it chose by itself.
+        """
         with folder.opened():
             self._check_claim(folder, resume, overwrite)
             if not resume or not folder.holds_a_run():
                 folder.clear()
-            write_text(folder.config, self.config.to_yaml())
+                write_text(folder.config, self.config.to_yaml())
 
     def _check_claim(self, folder: RunFolder, resume: bool, overwrite: bool) -> None:
         if resume and overwrite:

@@ -16,16 +16,15 @@ from typing import Any, Literal
 from pydantic import Field
 
 from fedfuse.core.errors import ConfigError, FedfuseError, MissingExtraError
-from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.engines.base import EngineSettings, SimulatedEngine
-from fedfuse.engines.jobs import Job, WorkerPool, trainings
+from fedfuse.engines.jobs import Job, WorkerPool
 from fedfuse.engines.packing import pack, tensors_in
+from fedfuse.engines.ray.briefly import speak_briefly
 from fedfuse.engines.ray.pool import RayPool, Resources
 from fedfuse.engines.ray.process import work
 from fedfuse.engines.ray.progress import ProgressQueue
 from fedfuse.federation import Engine
 from fedfuse.federation.client import Clients
-from fedfuse.federation.client_states import ClientStates
 from fedfuse.federation.events import EventLog
 from fedfuse.runtime.pool import Pool, Progress
 
@@ -70,12 +69,12 @@ class RayEngine(SimulatedEngine):
         # max_calls: a process that used a GPU would otherwise end after one job.
         self._work = self._ray.remote(max_retries=0, max_calls=0)(work)
 
-    def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
-        for _, replies in self._each(trainings(self.clients, tasks, states)):
-            yield from replies
+    def results(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
+        """Of clients, or of teachers in their place."""
+        return self._crew(self.settings, self._room("a client", self.settings)).results(jobs)
 
     def pool(self, number: int) -> Pool:
-        return WorkerPool(number, self._each, self._fuse if self.settings.fusion else None)
+        return WorkerPool(number, self.results, self._fuse if self.settings.fusion else None)
 
     def close(self) -> None:
         """Leave Ray, which also ends it if this engine started it."""
@@ -85,10 +84,6 @@ class RayEngine(SimulatedEngine):
         if self._began_here:
             self._ray.shutdown()
             self._began_here = False
-
-    def _each(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
-        """Clients, or teachers in their place."""
-        return self._crew(self.settings, self._room("a client", self.settings)).results(jobs)
 
     def _fuse(self, job: Job, progress: Progress) -> Any:
         wanted = self.settings.fusion
@@ -132,6 +127,7 @@ def _connect(ray: Any, address: str | None) -> bool:
     """Join or start Ray; whether this is ours to leave."""
     if ray.is_initialized():
         return False
+    speak_briefly(ray)
     options = {"include_dashboard": False} if address is None else {}
     try:
         ray.init(address=address or "local", log_to_driver=False, logging_level="error", **options)

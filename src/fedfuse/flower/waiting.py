@@ -1,0 +1,63 @@
+"""``python -m fedfuse.flower.waiting SECONDS ...``: Flower's SuperNode, but one that waits until it is let in.
+
+A SuperLink takes a node that was killed for connected until it has missed its heartbeats, about a minute, and turns the
+next one with its key away till then. Flower's own SuperNode exits at that.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+from flwr.supercore.error import ApiErrorCode, FlowerError
+from flwr.supernode.cli import flower_supernode
+from flwr.supernode.fleet_http_client import FleetHttpClient
+
+ASKED_EVERY = 5.0
+"""Seconds."""
+
+logger = logging.getLogger("flwr")
+Activate = Callable[[FleetHttpClient, Any], Any]
+
+
+def main(words: list[str]) -> None:
+    """Become a SuperNode with the options that follow the seconds."""
+    seconds, *options = words
+    FleetHttpClient.ActivateNode = patient(FleetHttpClient.ActivateNode, float(seconds))
+    sys.argv = ["flower-supernode", *options]
+    flower_supernode()
+
+
+def patient(activate: Activate, seconds: float) -> Activate:
+    """The same request, made again and again until it is granted or so long has passed."""
+
+    def activate_at_last(client: FleetHttpClient, request: Any) -> Any:
+        until = time.monotonic() + seconds
+        while True:
+            try:
+                return activate(client, request)
+            except httpx.HTTPStatusError as error:
+                left = until - time.monotonic()
+                if left <= 0 or not _is_turned_away(error):
+                    raise
+            logger.warning(
+                "fedfuse: the SuperLink does not let this node in yet: it has not noticed that the one before it is "
+                "gone, which takes about a minute, or does not know its key. Asking again for %.0f s",
+                left,
+            )
+            time.sleep(min(ASKED_EVERY, left))
+
+    return activate_at_last
+
+
+def _is_turned_away(error: httpx.HTTPStatusError) -> bool:
+    answer = FlowerError.from_json(error.response.text)
+    return answer is not None and answer.code == ApiErrorCode.FLEET_NODE_ACTIVATION_FAILED
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,1 @@
+"""Runs of thousands of rounds, in which nothing grows."""
