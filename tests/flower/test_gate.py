@@ -152,7 +152,9 @@ def test_a_request_hidden_in_anothers_body_is_its_body_or_nothing(house):
     hidden = post("/v1/control/list-runs")
     chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(hidden), hidden)
     ask(parties, b"POST /health HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n", chunked)
-    ask(parties, b"POST /health HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\ntransfer-encoding: chunked\r\n\r\n", chunked)
+    ask(
+        parties, b"POST /health HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\ntransfer-encoding: chunked\r\n\r\n", chunked
+    )
     ask(parties, b"POST /health HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\ncontent-length: 5\r\n\r\n", hidden)
     ask(parties, b"POST /health HTTP/1.1\r\nhost: x\r\ntransfer-encoding: xchunked\r\n\r\n", hidden)
     ask(parties, b"POST /health HTTP/1.1\r\nhost: x\r\ncontent-length : 3\r\n\r\n", hidden)
@@ -184,7 +186,9 @@ def test_without_a_length_it_ends_at_the_limit():
     assert sent <= LARGEST + (1 << 20)
 
 
-@pytest.mark.parametrize("server", [None, ("0.0.0.0", 8001), ("127.0.0.1", 8000), ("127.0.0.1", None), ["10.0.0.1", 8001]])
+@pytest.mark.parametrize(
+    "server", [None, ("0.0.0.0", 8001), ("127.0.0.1", 8000), ("127.0.0.1", None), ["10.0.0.1", 8001]]
+)
 def test_who_is_not_surely_the_operator_is_a_party(server):
     behind, statuses = Behind(), []
 
