@@ -1,4 +1,4 @@
-"""Real processes, and attempts to get in: with nothing, with ca.crt, with a party's key; and the operator's own work."""
+"""Real processes, and attempts to get in: with nothing, with ca.crt, with a party's key; and what the operator does."""
 
 from __future__ import annotations
 
@@ -18,10 +18,16 @@ import pytest
 from cryptography.hazmat.primitives.serialization import load_ssh_private_key
 from flwr.common.constant import TIMESTAMP_HEADER
 from flwr.proto.control_pb2 import ListNodesRequest, ListRunsRequest
-from flwr.proto.fleet_pb2 import ActivateNodeRequest, PullMessagesRequest, RegisterNodeFleetRequest
+from flwr.proto.fleet_pb2 import (
+    ActivateNodeRequest,
+    PullMessagesRequest,
+    PushMessagesRequest,
+    RegisterNodeFleetRequest,
+)
 from flwr.supercore.constant import FLEET_HTTP_PUBLIC_KEY_HEADER, FLEET_HTTP_SIGNATURE_HEADER
 from flwr.supercore.control import ControlHttpClient
 from flwr.supercore.primitives.asymmetric import public_key_to_bytes, sign_message
+from flwr.supercore.protobuf.constants import PROTOBUF_MEDIA_TYPE
 from flwr.supercore.protobuf.translation import PROTOBUF_REQUEST_TYPES
 
 from fedfuse.core.errors import ConfigError, FedfuseError
@@ -45,7 +51,7 @@ from tests.flower.deployment import (
     wait_until,
 )
 
-PROTOBUF = {"content-type": "application/x-protobuf"}
+PROTOBUF = {"content-type": PROTOBUF_MEDIA_TYPE}
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +127,17 @@ class TestFromAPartysPlace:
             content = request.SerializeToString()
             answer = door.post("/v1/fleet/register-node", content=content, headers=PROTOBUF | credentials(own))
             assert answer.status_code >= 400
+
+    def test_nobody_answers_in_anothers_name(self, deployment):
+        """Flower asks who sends an answer, but not whether it is his."""
+        parties = Parties(deployment.keys).registered()
+        request = PushMessagesRequest()
+        request.node.node_id = parties[0].node
+        request.messages_list.add().metadata.src_node_id = parties[1].node
+        with httpx.Client(base_url=f"https://{deployment.host}:{deployment.port}", verify=deployment.trust()) as door:
+            headers = PROTOBUF | credentials(deployment.keys / "client-0")
+            answer = door.post("/v1/fleet/push-messages", content=request.SerializeToString(), headers=headers)
+        assert (answer.status_code, answer.json()["detail"]) == (403, "an answer in another node's name")
 
     def test_flowers_own_commands_get_nowhere(self, deployment, tmp_path):
         """As in the trial in which they registered a node and ran code everywhere."""

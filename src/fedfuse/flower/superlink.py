@@ -25,7 +25,9 @@ from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import uvicorn
+from fastapi import HTTPException
 from flwr.superlink.cli import flower_superlink as flower
+from flwr.superlink.servicer.fleet import fleet_handlers
 
 from fedfuse.core.errors import ConfigError
 from fedfuse.flower.deployment import OPERATOR, superexec_command, superlink_command
@@ -77,8 +79,20 @@ def _run_flower(command: Sequence[str], sockets: list[socket.socket]) -> None:
         uvicorn.Server(config).run(sockets)
 
     flower.uvicorn = SimpleNamespace(run=run)
+    fleet_handlers.push_messages = own_answers(fleet_handlers.push_messages)
     sys.argv = list(command)
     flower.flower_superlink()
+
+
+def own_answers(push: Callable[..., Any]) -> Callable[..., Any]:
+    """Flower's function that takes a node's answers, for those that the node gives in its own name."""
+
+    def push_own(request: Any, state: Any) -> Any:
+        if any(message.metadata.src_node_id != request.node.node_id for message in request.messages_list):
+            raise HTTPException(403, "an answer in another node's name")
+        return push(request=request, state=state)
+
+    return push_own
 
 
 def _start_superexec(link: SuperLink, secret: Path, owner: pwd.struct_passwd | None) -> subprocess.Popen[bytes]:
