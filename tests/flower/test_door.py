@@ -112,6 +112,9 @@ class TestFromAPartysPlace:
         pull.node.node_id = node
         tries = [
             ("pull-messages", pull, {}),
+            ("pull-messages", pull, {**credentials(other), **dict.fromkeys(credentials(other), "junk")}),
+            ("pull-messages", pull, {**credentials(other), FLEET_HTTP_SIGNATURE_HEADER: "YQ=="}),
+            ("pull-messages", pull, {**credentials(other), TIMESTAMP_HEADER: "2020-01-01T00:00:00+00:00"}),
             ("pull-messages", pull, credentials(own)),
             ("pull-messages", pull, credentials(other)),
             ("activate-node", ActivateNodeRequest(public_key=public, heartbeat_interval=30), credentials(own)),
@@ -121,12 +124,10 @@ class TestFromAPartysPlace:
             for path, request, proof in tries:
                 answer = door.post(f"/v1/fleet/{path}", content=request.SerializeToString(), headers=PROTOBUF | proof)
                 assert answer.status_code == 401, (path, answer.text)
-            request = RegisterNodeFleetRequest(
-                public_key=public_key_to_bytes(load_ssh_private_key(own.read_bytes(), None).public_key())
-            )
+            request = RegisterNodeFleetRequest(public_key=public)
             content = request.SerializeToString()
-            answer = door.post("/v1/fleet/register-node", content=content, headers=PROTOBUF | credentials(own))
-            assert answer.status_code >= 400
+            answer = door.post("/v1/fleet/register-node", content=content, headers=PROTOBUF | credentials(other))
+            assert answer.status_code >= 400, "nodes are registered by the operator only"
 
     def test_nobody_answers_in_anothers_name(self, deployment):
         """Flower asks who sends an answer, but not whether it is his."""
