@@ -39,8 +39,11 @@ from fedfuse.flower.flower_version import check_version
 from fedfuse.flower.gate import Gate, Known
 from fedfuse.flower.parties import FOLDER
 
-flower = import_module("flwr.superlink.cli.flower_superlink")  # beside a function of the same name
+flower: Any = import_module("flwr.superlink.cli.flower_superlink")  # beside a function of the same name
 logger = logging.getLogger("flwr")
+WEB = {"http": "h11", "ws": "none", "proxy_headers": False, "server_header": False}
+"""How the web server is set: the parser that puts an end to endless heads, no websockets, no word of a caller's about
+where a request comes from."""
 REST = 1.0
 """Seconds until a SuperExec that ended is started again."""
 
@@ -80,8 +83,7 @@ def _run_flower(command: Sequence[str], sockets: list[socket.socket]) -> None:
         options = {key: options[key] for key in ("access_log", "log_config", "ssl_keyfile", "ssl_certfile")}
         gate = Gate(app, sockets[0].getsockname(), known_to(app) if app.state.enable_supernode_auth else None)
         logger.info("fedfuse: the operator's address is %s, the parties' is %s", *map(_address, sockets))
-        config = uvicorn.Config(gate, **options, ws="none", proxy_headers=False, server_header=False)
-        uvicorn.Server(config).run(sockets)
+        uvicorn.Server(uvicorn.Config(gate, **options, **WEB)).run(sockets)
 
     flower.uvicorn = SimpleNamespace(run=run)
     fleet_handlers.push_messages = own_answers(fleet_handlers.push_messages)
@@ -97,7 +99,7 @@ def known_to(app: Any) -> Known:
             key = b64decode(headers[FLEET_HTTP_PUBLIC_KEY_HEADER], validate=True)
             claim = SimpleNamespace(protobuf_request=ActivateNodeRequest(public_key=key))
             authenticate_node(SimpleNamespace(headers=headers, state=claim))
-        except (KeyError, ValueError, HTTPException):
+        except Exception:  # whatever the words of a stranger make of Flower's check, he stays one
             return False
         return app.state.linkstate_factory.state().get_node_id_by_public_key(key) is not None
 
@@ -140,7 +142,8 @@ def _kept_running(start: Callable[[], subprocess.Popen[bytes]]) -> Iterator[None
             if over.wait(REST):
                 return
             logger.warning("fedfuse: the SuperExec ended with code %s and is started again", code)
-            process = start()
+            with suppress(OSError):  # too many processes, perhaps: tried again after the next rest
+                process = start()
 
     threading.Thread(target=watch, daemon=True).start()
     try:
@@ -154,8 +157,8 @@ def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)
-    except OSError as error:
-        raise ConfigError(f"cannot listen on {host}, port {port}: {error.strerror}") from None
+    except (OSError, OverflowError) as error:
+        raise ConfigError(f"cannot listen on {host}, port {port}: {getattr(error, 'strerror', error)}") from None
 
 
 def _owner(user: str | None) -> pwd.struct_passwd | None:
