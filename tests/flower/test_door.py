@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import shutil
 import signal
 import socket
 import ssl
@@ -31,9 +32,9 @@ from flwr.supercore.protobuf.constants import PROTOBUF_MEDIA_TYPE
 from flwr.supercore.protobuf.translation import PROTOBUF_REQUEST_TYPES
 
 from fedfuse.core.errors import ConfigError, FedfuseError
-from fedfuse.flower import superlink
+from fedfuse.flower import superexec, superlink
 from fedfuse.flower.bundles import hash_of_app
-from fedfuse.flower.deployment import connection
+from fedfuse.flower.deployment import _database, connection
 from fedfuse.flower.keys import make_keys, make_node_key
 from fedfuse.flower.parties import Parties
 from fedfuse.flower.registration import register, unregister
@@ -217,9 +218,11 @@ class TestRuns:
     pytestmark = REAL_PROCESSES
 
     def test_a_node_runs_what_was_accepted_and_says_what_was_not(self, deployment, tmp_path):
-        """The run waits until it is accepted. And the SuperExec, which was killed before, is there again."""
-        (superexec,) = [pid for pid in below(deployment.processes["link"].pid) if "superexec" in command_of(pid)]
-        os.kill(superexec, signal.SIGKILL)
+        """The run waits until it is accepted. And the SuperExec, killed before and its secret tidied up, is back."""
+        (pid,) = [pid for pid in below(deployment.processes["link"].pid) if "superexec" in command_of(pid)]
+        words = command_of(pid).split()
+        shutil.rmtree(Path(words[words.index("--superexec-auth-secret-file") + 1]).parent)
+        os.kill(pid, signal.SIGKILL)
         config = config_of("fedavg", rounds=1, clients=2, seed=20)
         deployment.stop_node(1)
         deployment.start_node(1, accept="ab" * 32)
@@ -249,20 +252,34 @@ class TestServerAppsOfAnotherUser:
     def test_they_cannot_read_keys(self, monkeypatch):
         with tempfile.TemporaryDirectory() as folder:
             Path(folder).chmod(0o755)
-            keys = Path(folder) / "keys"
+            keys, database = Path(folder) / "keys", Path(folder) / "keys" / "superlink.db"
             make_keys(keys, 1, [], days=1)
+            _database(database)
             for user, code in ((None, 0), ("nobody", 1)):
-                owner = superlink._owner(user)
-                for name in ("server.key", "ca.key", "client-0"):
-                    monkeypatch.setattr(superlink, "superexec_command", lambda *_, name=name: ["cat", str(keys / name)])
-                    link = superlink.SuperLink("127.0.0.1", 1, 2, keys, None, user)
-                    assert superlink._start_superexec(link, keys, owner).wait(timeout=20) == code
-            monkeypatch.setattr(superlink, "superexec_command", lambda *_: ["cat", str(keys / "ca.crt")])
-            assert superlink._start_superexec(link, keys, owner).wait(timeout=20) == 0, "who they speak to, they know"
+                one = superexec.SuperExec(1, keys, user, Path(folder) / f"secret-{user}")
+
+                def reads(path, one=one):
+                    monkeypatch.setattr(superexec, "superexec_command", lambda *_: ["cat", str(path)])
+                    return one.start().wait(timeout=20)
+
+                assert [reads(keys / name) for name in ("server.key", "ca.key", "client-0")] == [code] * 3
+                assert reads(database) == code
+                assert reads(keys / "ca.crt") == 0, "whom it speaks to, it knows"
+                assert reads(one.secret) == 0
 
     def test_one_who_does_not_exist(self):
         with pytest.raises(ConfigError, match="--app-user ghost: this machine has no such user"):
             superlink.serve(superlink.SuperLink("127.0.0.1", 1, 2, None, None, "ghost"))
+
+    def test_the_secret_is_for_one_user_and_outlives_a_tidy_up(self, tmp_path):
+        one = superexec.SuperExec(1, None, None, tmp_path / "secret")
+        content = one.secret.read_bytes()
+        assert len(content) == 32
+        assert (one.secret.stat().st_mode & 0o777, one.secret.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+        shutil.rmtree(one.secret.parent)
+        one.write_secret()
+        assert one.secret.read_bytes() == content
+        assert one.secret.stat().st_mode & 0o777 == 0o600
 
 
 def test_an_occupied_port_is_one_sentence(tmp_path):
