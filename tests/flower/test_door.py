@@ -30,7 +30,9 @@ from flwr.supercore.control import ControlHttpClient
 from flwr.supercore.primitives.asymmetric import public_key_to_bytes, sign_message
 from flwr.supercore.protobuf.constants import PROTOBUF_MEDIA_TYPE
 from flwr.supercore.protobuf.translation import PROTOBUF_REQUEST_TYPES
+from typer.testing import CliRunner
 
+from fedfuse.cli.app import app as cli
 from fedfuse.core.errors import ConfigError, FedfuseError
 from fedfuse.flower import superexec, superlink
 from fedfuse.flower.bundles import hash_of_app
@@ -171,8 +173,10 @@ class TestParties:
     def test_a_fourth_one_a_lost_key_and_a_farewell(self, deployment, tmp_path):
         keys, operator = deployment.keys, deployment.operator
         (tmp_path / "ca.crt").write_bytes((keys / "ca.crt").read_bytes())
-        make_node_key(tmp_path, 3)
-        first = register(keys, tmp_path / "client-3.pub", 3, operator)
+        mark = self.say("key", tmp_path, "--client", 3).split("SHA256:")[1].split()[0]
+        port = ("--operator-port", deployment.operator_port)
+        assert mark in self.say("register", keys, tmp_path / "client-3.pub", "--client", 3, *port)
+        first = Parties(keys).registered()[3]
         assert register(keys, tmp_path / "client-3.pub", 3, operator) == first, "again changes nothing"
         with pytest.raises(ConfigError, match="is the key of client 3"):
             register(keys, tmp_path / "client-3.pub", 4, operator)
@@ -185,7 +189,7 @@ class TestParties:
         assert deployment.processes["node-3"].wait(timeout=PATIENCE) is not None, "its key is let in no longer"
         with pytest.raises(ConfigError, match="was unregistered, and Flower lets no key in again"):
             register(keys, tmp_path / "client-3.pub", 3, operator)
-        assert unregister(keys, 3, operator) == second
+        assert second.key in self.say("unregister", keys, "--client", 3, *port)
         with pytest.raises(ConfigError, match="client 3 is not registered; registered: 0, 1"):
             unregister(keys, 3, operator)
         deployment.end("node-3")
@@ -208,6 +212,12 @@ class TestParties:
             with pytest.raises(FedfuseError, match=reason):
                 register(deployment.keys, tmp_path / "client-6.pub", 6, address)
         assert 6 not in Parties(deployment.keys).registered()
+
+    def say(self, *words):
+        """To the command line, and what it answers."""
+        answer = CliRunner().invoke(cli, ["flower", *map(str, words)])
+        assert answer.exit_code == 0, answer.output
+        return answer.output
 
     def log(self, deployment, client):
         return (deployment.folder / f"node-{client}.log").read_text()
