@@ -1,7 +1,8 @@
 """Who is there: which node plays which client. Nodes say so themselves when they are asked, by a query message.
 
-A client number belongs to the node that named it first, as long as that node is connected and answers; the next one
-that named it steps in. So a node that comes back under another id takes its place again.
+A client number belongs to the node whose key was registered for it. Where keys are not registered for numbers, it
+belongs to the node that named it first, as long as that node is connected and answers; the next one that named it steps
+in. So a node that comes back under another id takes its place again.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from fedfuse.core.errors import DataError
 from fedfuse.engines import FlowerEngineSettings
 from fedfuse.flower.failures import why_not
 from fedfuse.flower.reading import number_of, record_of, word_of
+from fedfuse.flower.parties import Parties
 from fedfuse.flower.records import CLIENT, CONFIG, EXAMPLES, PROTOTYPE
 from fedfuse.flower.replies import replies
 
@@ -35,7 +37,10 @@ class Claim:
 
     client: int
     node: int
-    holder: int
+    holder: int | None
+
+
+NOT_REGISTERED = "security: it says that it is client {}, but fedfuse flower register did not register its key for that"
 
 
 @dataclass(frozen=True)
@@ -50,8 +55,11 @@ class Member:
 class Roster:
     """The nodes of one federation of ``clients`` clients."""
 
-    def __init__(self, grid: Grid, clients: int, settings: FlowerEngineSettings) -> None:
+    def __init__(
+        self, grid: Grid, clients: int, settings: FlowerEngineSettings, parties: Parties | None = None
+    ) -> None:
         self.grid, self.clients, self.settings = grid, clients, settings
+        self.parties = parties or Parties()
         self.members: dict[int, Member] = {}
         self._asked: dict[str, tuple[int, float]] = {}
         self._resting: dict[int, float] = {}
@@ -110,22 +118,25 @@ class Roster:
             node, _ = self._asked.pop(question)
             try:
                 member = _member(reply)
+                if not self.parties.may_play(node, member.client):
+                    self._note_claim(node, member.client, self.parties.node_of(member.client))
+                    raise DataError(NOT_REGISTERED.format(member.client))
                 self._note_claim(node, member.client, holders.setdefault(member.client, node))
                 self.members[node] = member
             except DataError as error:
                 self._resting[node] = now + REST
                 if self._told.get(node) != str(error):  # a node that is asked again and again is logged once
-                    logger.info("node %s does not say which client it is: %s", node, error)
+                    logger.warning("node %s gets no task: %s", node, error)
                 self._told[node] = str(error)
 
-    def _note_claim(self, node: int, client: int, holder: int) -> None:
+    def _note_claim(self, node: int, client: int, holder: int | None) -> None:
         if holder != node and node not in self._claimants and len(self._claimants) < CLAIMS:
             self._claimants.add(node)
             self._claims.append(Claim(client, node, holder))
 
     def _seat_guests(self) -> None:
         free = sorted(set(range(self.clients)) - self.seats.keys())
-        for client, node in zip(free, sorted(self._resting), strict=False):
+        for client, node in self.parties.pairs(free, sorted(self._resting)):
             self.members[node] = Member(client, None, 0)
             del self._resting[node]
 

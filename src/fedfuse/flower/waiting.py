@@ -1,4 +1,4 @@
-"""``python -m fedfuse.flower.waiting SECONDS ...``: Flower's SuperNode, but one that waits until it is let in.
+"""A SuperNode that waits until it is let in.
 
 A SuperLink takes a node that was killed for connected until it has missed its heartbeats, about a minute, and turns the
 next one with its key away till then. Flower's own SuperNode exits at that.
@@ -7,14 +7,12 @@ next one with its key away till then. Flower's own SuperNode exits at that.
 from __future__ import annotations
 
 import logging
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 import httpx
 from flwr.supercore.error import ApiErrorCode, FlowerError
-from flwr.supernode.cli import flower_supernode
 from flwr.supernode.fleet_http_client import FleetHttpClient
 
 ASKED_EVERY = 5.0
@@ -22,14 +20,6 @@ ASKED_EVERY = 5.0
 
 logger = logging.getLogger("flwr")
 Activate = Callable[[FleetHttpClient, Any], Any]
-
-
-def main(words: list[str]) -> None:
-    """Become a SuperNode with the options that follow the seconds."""
-    seconds, *options = words
-    FleetHttpClient.ActivateNode = patient(FleetHttpClient.ActivateNode, float(seconds))
-    sys.argv = ["flower-supernode", *options]
-    flower_supernode()
 
 
 def patient(activate: Activate, seconds: float) -> Activate:
@@ -57,7 +47,3 @@ def patient(activate: Activate, seconds: float) -> Activate:
 def _is_turned_away(error: httpx.HTTPStatusError) -> bool:
     answer = FlowerError.from_json(error.response.text)
     return answer is not None and answer.code == ApiErrorCode.FLEET_NODE_ACTIVATION_FAILED
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
