@@ -101,7 +101,8 @@ def notice(event: Event) -> str | None:
     if event["event"] == "client_joined":
         return f"client {event['client']} takes part with model {event['prototype']} from round {event['round']} on"
     if event["event"] == "seat_claimed":
-        return f"node {event['node']} says that it is client {event['client']}, whose seat node {event['holder']} has"
+        holder = "is nobody's" if event["holder"] is None else f"is node {event['holder']}'s"
+        return f"node {event['node']} says that it is client {event['client']}, whose seat {holder}"
     if event["event"] == "workers_joined":
         more = "1 more process trains" if event["workers"] == 1 else f"{event['workers']} more processes train"
         return f"{more} clients as soon as started: about {event['seconds_left']:.0f} s of work were left for one"

@@ -60,7 +60,7 @@ def supernode_command(
     client: int,
     node_config: Mapping[str, str],
     accepted: Collection[str],
-    wait: float,
+    wait: float = 0,
 ) -> list[str]:
     """How to start the SuperNode of a client, which runs ``accepted`` apps and asks for ``wait`` seconds to be let in;
     ``port`` is for its own processes only."""
