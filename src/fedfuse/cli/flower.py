@@ -16,7 +16,7 @@ from fedfuse.core.errors import ConfigError, FedfuseError
 
 app = typer.Typer(help="Run an experiment with real parties on Flower.", no_args_is_help=True)
 
-flower_party.register(app)
+flower_party.add_to(app)
 
 Keys = Annotated[Path | None, typer.Option(help="folder that fedfuse flower keys wrote")]
 Insecure = Annotated[bool, typer.Option("--insecure", help="no TLS and no authentication, on 127.0.0.1 only")]

@@ -130,7 +130,7 @@ def status(
             return
 
 
-def register(app: typer.Typer) -> None:
+def add_to(app: typer.Typer) -> None:
     """Add the commands to ``fedfuse flower``."""
     for command in (check, receipt, status):
         app.command()(command)
