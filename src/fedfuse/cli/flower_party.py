@@ -13,7 +13,7 @@ import typer
 from fedfuse.cli.console import console, print_facts
 from fedfuse.core.errors import ConfigError, DataError
 
-Client = Annotated[int, typer.Option(min=0, help="which client this node is, from 0")]
+Client = Annotated[int, typer.Option(min=0, help="the party's number, from 0")]
 Prototype = Annotated[str | None, typer.Option(help="the model to train, of the experiment's models")]
 Data = Annotated[
     str | None,
