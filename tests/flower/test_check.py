@@ -40,9 +40,9 @@ def test_it_knows_what_a_round_will_send(tmp_path, method):
 def test_counts_and_model(tmp_path):
     config = flower_config("feddf", models=TWO_MODELS)
     held = clients_of(config, 0, {}).datasets[0]
-    np.savez(tmp_path / "ours.npz", x=held.inputs[:20].numpy(), y=np.array([2] * 15 + [0] * 5))
+    np.savez(tmp_path / "ours.npz", x=held.inputs[:12].numpy(), y=np.array([2] * 8 + [0] * 4))
     found = rehearse(config, 0, {"data": str(tmp_path / "ours.npz"), "prototype": "wide"})
-    assert found.counts == {"0": 5, "1": 0, "2": 15}
+    assert found.counts == {"0": 4, "1": 0, "2": 8}
     assert (found.prototype, found.parameters) == ("wide", 2 * 20 + 20 + 20 * 3 + 3)
     assert found.batch == 8
     assert np.isfinite(found.loss)

@@ -63,7 +63,7 @@ def test_health_is_trouble_until_it_is_over(state):
 
 def test_texts_from_elsewhere_stay_texts(state):
     note(
-        file_of(state, STATUS, NASTY, 2),
+        file_of(state, STATUS, "nasty", 2),
         {"experiment": NASTY, "client": NASTY, "method": NASTY, "refusals": 1, "refused": NASTY},
     )
     assert "<script>" not in pages(state)["/"]().text

