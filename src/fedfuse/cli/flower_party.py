@@ -72,7 +72,7 @@ def check(
         classes=", ".join(f"{name} {count:,}" for name, count in found.counts.items()),
         model=f"{found.prototype}, {found.parameters:,} parameters",
         step=f"on {found.batch} examples, loss {found.loss:.4g}",
-        sends=", ".join(f"{name} {record['bytes']:,} bytes" for name, record in found.records.items()) + " per round",
+        sends=f"{sizes(found.records)} per round",
     )
     if keys is not None:
         check_node(keys, client)

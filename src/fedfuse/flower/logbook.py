@@ -43,7 +43,7 @@ class Logbook:
         records = _records(content)
         facts = {"client": self.client, "run": self.run, "round": number, "purpose": purpose}
         write_receipt(self.receipts, facts, records)
-        self.say(f"sends {purpose}: {_sizes(records)}; receipt in {self.receipts}")
+        self.say(f"sends {purpose}: {sizes(records)}; receipt in {self.receipts}")
 
     def was_refused(self, reason: Any) -> None:
         """Why the server did not take the answer before; it is a text from elsewhere."""
@@ -67,5 +67,6 @@ def _records(content: RecordDict | Error) -> Mapping[str, Any]:
     return {"error": describe_values({"code": content.code, "reason": content.reason})}
 
 
-def _sizes(records: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {record['bytes']:,} bytes" for name, record in records.items())
+def sizes(records: Mapping[str, Any]) -> str:
+    """How much is sent, by name."""
+    return ", ".join(f"{name} {record['bytes']:,} bytes" for name, record in records.items() if record["bytes"])

@@ -42,7 +42,7 @@ def pages(state: Path) -> Pages:
 def _health(clients: Sequence[Mapping[str, Any]]) -> Page:
     bad = [client for client in clients if client.get("trouble")]
     if bad:
-        return Page(f"{len(bad)} clients have trouble\n", "text/plain", HTTPStatus.SERVICE_UNAVAILABLE)
+        return Page(f"trouble: {len(bad)}\n", "text/plain", HTTPStatus.SERVICE_UNAVAILABLE)
     return Page("ok\n", "text/plain")
 
 
@@ -72,18 +72,19 @@ BAD = ("refused", "trouble")
 
 
 def _rows(client: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if client.get("trouble"):
+        yield "trouble", str(client["trouble"])
+    if client.get("refusals"):
+        yield "refused", f"{client['refusals']} answers; the last one: {client.get('refused')}"
     yield "method", str(client.get("method"))
     yield "model", str(client.get("prototype") or "as the server chooses")
     yield "round", f"{client.get('round', 0)} of {client.get('rounds')}"
-    yield "now", f"{client.get('doing')}, since {client.get('time')}"
+    yield "now", f"{client.get('doing')}, since {str(client.get('time')).replace('T', ' ').replace('+00:00', ' UTC')}"
     yield "examples", _number(client.get("examples"))
     for name, size in client["sent"].items():
-        yield f"sent: {name}", f"{_number(size)} bytes"
+        if size:
+            yield f"sent: {name}", f"{_number(size)} bytes"
     yield "receipts", str(client["receipts"])
-    if client.get("refusals"):
-        yield "refused", f"{client['refusals']} answers; the last one: {client.get('refused')}"
-    if client.get("trouble"):
-        yield "trouble", str(client["trouble"])
 
 
 def _number(value: Any) -> str:
