@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import subprocess
 import sys
 
 import numpy as np
@@ -41,6 +43,17 @@ def test_the_example_is_a_sound_experiment(tmp_path):
     config = validate(read_yaml(package / "experiment.yaml"))
     assert config.engine.kind == "flower"
     assert len(config.models) == config.partition.clients == 3
+
+
+def test_flower_has_nothing_to_fetch_for_it(tmp_path):
+    """Flower's simulation prepares an app's dependencies so, and there may be no network."""
+    new_project(tmp_path / "our-app")
+    command = [sys.executable, "-m", "uv", "sync", "--offline", "--no-install-project", "--python", sys.executable]
+    environment = {**os.environ, "UV_PROJECT_ENVIRONMENT": str(tmp_path / "environment")}
+    done = subprocess.run(
+        command, cwd=tmp_path / "our-app", env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.usefixtures("importable", "without_pictures")

@@ -6,7 +6,7 @@ import shlex
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -62,6 +62,7 @@ def check(
     from fedfuse.flower.check import experiment_of, reach, rehearse
     from fedfuse.flower.keys import check_node
     from fedfuse.flower.party import settings_of
+    from fedfuse.flower.receipts import sizes
 
     told = node_config(prototype, data, loader, own)
     config = settings_of(experiment_of(experiment), {}, told)
@@ -90,7 +91,7 @@ def receipt(
 ) -> None:
     """Show all that a node sent, and whether a line is missing."""
     from fedfuse.cli.tables import table
-    from fedfuse.flower.receipts import last_receipt, read_receipts
+    from fedfuse.flower.receipts import last_receipt, read_receipts, sizes
     from fedfuse.flower.status import default_state
 
     place = folder or default_state()
@@ -100,14 +101,12 @@ def receipt(
     for file in files:
         rows = table("time", "run", "round", "sent", "bytes", title=str(file), numbers=("round", "bytes"))
         for line in read_receipts(file):
-            sizes = ", ".join(f"{name} {record['bytes']:,}" for name, record in line["records"].items())
             total = sum(record["bytes"] for record in line["records"].values())
-            rows.add_row(
-                line["time"], str(line["run"]), str(line["round"]), f"{line['purpose']}: {sizes}", f"{total:,}"
-            )
+            sent = f"{line['purpose']}: {sizes(line['records'])}"
+            rows.add_row(line["time"], str(line["run"]), str(line["round"]), sent, f"{total:,}")
         console.print(rows)
-        totals: dict[str, Any] = (last_receipt(file) or {}).get("total", {})
-        print_facts(total=", ".join(f"{name} {size:,} bytes" for name, size in totals.items()) or "nothing")
+        totals = (last_receipt(file) or {}).get("total", {})
+        print_facts(total=sizes({name: {"bytes": size} for name, size in totals.items()}) or "nothing")
 
 
 def status(

@@ -11,7 +11,7 @@ from typing import Any
 from flwr.app import Error, RecordDict
 
 from fedfuse.experiment.config import ExperimentConfig
-from fedfuse.flower.receipts import describe, describe_values, write_receipt
+from fedfuse.flower.receipts import describe, describe_values, sizes, write_receipt
 from fedfuse.flower.status import RECEIPTS, STATUS, count, file_of, note
 
 logger = logging.getLogger("flwr")
@@ -65,8 +65,3 @@ def _records(content: RecordDict | Error) -> Mapping[str, Any]:
     if isinstance(content, RecordDict):
         return describe(content)
     return {"error": describe_values({"code": content.code, "reason": content.reason})}
-
-
-def sizes(records: Mapping[str, Any]) -> str:
-    """How much is sent, by name."""
-    return ", ".join(f"{name} {record['bytes']:,} bytes" for name, record in records.items() if record["bytes"])

@@ -36,6 +36,11 @@ def describe(content: RecordDict) -> dict[str, Any]:
     return {name: _of_arrays(r) if isinstance(r, ArrayRecord) else describe_values(r) for name, r in content.items()}
 
 
+def sizes(records: Mapping[str, Any]) -> str:
+    """How much is sent, by name."""
+    return ", ".join(f"{name} {record['bytes']:,} bytes" for name, record in records.items() if record["bytes"])
+
+
 def write_receipt(path: Path, facts: Mapping[str, Any], records: Mapping[str, Any]) -> None:
     """Append a line, and wait until the disk has it."""
     try:
