@@ -153,7 +153,7 @@ class TestCommandLine:
         run_on(grid_for(config, tmp_path), config, tmp_path / "flower")
         answer = self.run("receipt", tmp_path / "nodes")
         assert answer.exit_code == 0
-        assert answer.output.count("total") == 4
+        assert answer.output.count("total bytes") == 4
         assert "update" in answer.output
         [path] = (tmp_path / "nodes" / "receipts").glob("*/client-1.jsonl")
         path.write_bytes(path.read_bytes().partition(b"\n")[2])

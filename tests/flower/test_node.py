@@ -109,6 +109,19 @@ class TestTheLog:
             assert len(record.getMessage()) < 1000
 
 
+def test_a_task_for_a_model_that_nobody_has(tmp_path, caplog):
+    """A name that a hostile server made up does not even get into the log."""
+    config = flower_config(federation=ONE_ROUND)
+    grid = grid_for(config, tmp_path)
+    run_on(grid, config, tmp_path / "flower")
+    task = grid.nodes[100].messages[-1]
+    task.content["config"]["prototype"] = "mlp\nINFO : all is well"
+    caplog.clear()
+    [reply] = grid.nodes[100].answer(task)
+    assert reply.error.code == 101
+    assert "all is well" not in caplog.text
+
+
 class TestTrouble:
     """The party reads one sentence, the server a fixed one."""
 

@@ -70,6 +70,7 @@ def check(
     found = rehearse(config, client, told)
     print_facts(
         data=f"{len(found.examples):,} examples, {describe(found.examples.inputs[:0].numpy())}, {_origin(told)}",
+        inputs=found.extent,
         classes=", ".join(f"{name} {count:,}" for name, count in found.counts.items()),
         model=f"{found.prototype}, {found.parameters:,} parameters",
         step=f"on {found.batch} examples, loss {found.loss:.4g}",
@@ -91,7 +92,7 @@ def receipt(
 ) -> None:
     """Show all that a node sent, and whether a line is missing."""
     from fedfuse.cli.tables import table
-    from fedfuse.flower.receipts import last_receipt, read_receipts, sizes
+    from fedfuse.flower.receipts import last_receipt, read_receipts
     from fedfuse.flower.status import default_state
 
     place = folder or default_state()
@@ -99,14 +100,13 @@ def receipt(
     if not files:
         raise DataError(f"{place} has no receipts; name the folder that the node has as --state")
     for file in files:
-        rows = table("time", "run", "round", "sent", "bytes", title=str(file), numbers=("round", "bytes"))
+        totals = {name: size for name, size in (last_receipt(file) or {"total": {}})["total"].items() if size}
+        rows = table("time", "round", "sent", *totals, title=str(file), numbers=("round", *totals))
         for line in read_receipts(file):
-            total = sum(record["bytes"] for record in line["records"].values())
-            sent = f"{line['purpose']}: {sizes(line['records'])}"
-            rows.add_row(line["time"], str(line["run"]), str(line["round"]), sent, f"{total:,}")
+            sent = [f"{line['records'][name]['bytes']:,}" if name in line["records"] else "" for name in totals]
+            rows.add_row(line["time"].partition("+")[0], str(line["round"]), line["purpose"], *sent)
+        rows.add_row("total bytes", "", "", *(f"{size:,}" for size in totals.values()))
         console.print(rows)
-        totals = (last_receipt(file) or {}).get("total", {})
-        print_facts(total=sizes({name: {"bytes": size} for name, size in totals.items()}) or "nothing")
 
 
 def status(

@@ -32,6 +32,8 @@ class Rehearsal:
     """What a party would take part with, and what it would send in a round."""
 
     examples: Examples
+    extent: str
+    """Between which numbers its inputs are, beside those of the experiment: another scale is easily overlooked."""
     counts: Mapping[str, int]
     """Examples of each class."""
     prototype: str
@@ -67,6 +69,7 @@ def rehearse(config: ExperimentConfig, client: int, node_config: NodeConfig) -> 
     counts = examples.label_counts(built.dataset.classes).int().tolist()
     return Rehearsal(
         examples,
+        f"{_extent(examples)}; the experiment's {_extent(built.dataset.train)}",
         dict(zip(built.dataset.class_names, counts, strict=True)),
         task.prototype,
         sum(int(np.prod(shape)) for _, shape in built.clients.bank.layout(task.prototype).parameters),
@@ -74,6 +77,11 @@ def rehearse(config: ExperimentConfig, client: int, node_config: NodeConfig) -> 
         loss,
         describe(report_to_records(Report(update, keeps_state=bool(state)))),
     )
+
+
+def _extent(examples: Examples) -> str:
+    inputs = examples.inputs
+    return f"{inputs.min():.4g} to {inputs.max():.4g}, mean {inputs.double().mean():.4g}"
 
 
 def reach(superlink: str, keys: Path) -> None:

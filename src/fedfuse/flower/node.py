@@ -120,6 +120,8 @@ def _train(seat: _Seat, content: RecordDict) -> tuple[str, int, RecordDict]:
     task = order.task
     if task.client != seat.client:
         raise ConfigError(f"this node is client {seat.client}, but the task is for client {task.client}")
+    if task.prototype not in seat.config.models:
+        raise DataError("the task is for a model that the experiment does not have")
     logbook.was_refused(content[CONFIG].get(REFUSED))
     clients = seat.clients()
     examples, started = len(clients.datasets[seat.client]), time.perf_counter()
