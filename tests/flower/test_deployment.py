@@ -45,7 +45,7 @@ def test_a_party_with_a_table_of_its_own(deployment):
     described = deployment.folder / "ours.yaml"
     described.write_text("{name: csv, path: ours.csv, label_column: finding}")
     deployment.stop_node(0)
-    deployment.start_node(0, own=["--data", "ours.yaml"])
+    deployment.start_node(0, more=["--data", "ours.yaml"])
     config = config_of("fedavg", rounds=1, clients=3, name="with-a-table")
     deployment.run("with-a-table", config)
     lines = list(read_receipts(deployment.folder / "nodes" / "receipts" / "with-a-table" / "client-0.jsonl"))

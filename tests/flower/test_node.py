@@ -90,7 +90,7 @@ class TestTheLog:
         grid.nodes[98].bend = spoil_weights
         result = run_on(grid, config, tmp_path / "flower")
         assert [record.refused for record in result.history] == [(2,), (2,)]
-        assert "client 2: the server refused the last answer: weights are not finite" in caplog.text
+        assert "client 2: the server did not take the last answer: weights are not finite" in caplog.text
         [status] = [status for status in statuses(tmp_path / "nodes") if status["client"] == 2]
         assert (status["refusals"], status["refused"]) == (1, "weights are not finite")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -116,6 +117,14 @@ class TestImages:
         assert f"{tmp_path / 'gone.npz'} does not exist" in refused(IMAGES, tmp_path / "gone.npz")
         (tmp_path / "ours.npz").touch()
         assert "cannot be read as an npz archive" in refused(IMAGES, tmp_path / "ours.npz")
+
+    @pytest.mark.parametrize("name", ["ours.csv", "ours.npz", "ours.yaml"])
+    def test_a_pipe_keeps_nobody_waiting(self, tmp_path, name):
+        os.mkfifo(tmp_path / name)
+        assert "does not exist" in refused(IMAGES, tmp_path / name)
+
+    def test_a_name_longer_than_any_file(self, tmp_path):
+        assert "does not exist" in refused(IMAGES, tmp_path / ("x" * 5000))
 
     def test_a_class_that_the_experiment_does_not_have(self, tmp_path):
         (tmp_path / "photos" / "cyst").mkdir(parents=True)
