@@ -148,8 +148,8 @@ class Deployment:
     ) -> None:
         superlink, state = f"{self.host}:{self.port}", str(self.folder / "nodes")
         options = ["--client", str(client), "--superlink", superlink, "--port", str(free_port()), "--state", state]
-        options += ["--accept", accept]
-        command = [*program, "supernode", "--keys", str(keys or self.keys), *options, *more]
+        options += ["--accept", accept, *more]
+        command = [*program, "supernode", "--keys", str(keys or self.keys), *options]
         self.start(f"node-{client}", [*self.before.get(client, ()), *command])
 
     def stop_node(self, client: int) -> None:

@@ -21,10 +21,10 @@ from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.federation import Engine
 from fedfuse.federation.client_states import ClientStates
 from fedfuse.federation.engine import Missed
-from fedfuse.flower.failures import why_not
-from fedfuse.flower.records import Order, order_to_records, report_from_records
+from fedfuse.flower.records import CONFIG, Order, order_to_records, report_from_records
 from fedfuse.flower.replies import replies
 from fedfuse.flower.roster import Roster
+from fedfuse.flower.troubles import REFUSED, why_not
 
 CLAIM = "flower/round"
 """Where the server's claim on a client's state is."""
@@ -45,12 +45,17 @@ class FlowerEngine(Engine):
         nodes = self.roster.wait_for(clients)
         said = {client: self.roster.members[node].prototype for client, node in nodes.items()}
         return {client: prototype for client, prototype in said.items() if prototype is not None}
+        self.refused: dict[int, str] = {}
+        """Why a client's last answer was refused, for its next task to say."""
 
     def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
         self._missed = {}
         seats = self._seats(tasks)
         orders = {node: Order(task, self.experiment, _claimed(states, task)) for node, task in seats.items()}
         contents = {node: order_to_records(order) for node, order in orders.items()}
+        for node, order in orders.items():
+            if reason := self.refused.pop(order.task.client, ""):
+                contents[node][CONFIG][REFUSED] = reason
         for node, reply in self._replies(contents):
             task = seats.pop(node)
             answer = _answer(reply, task)

@@ -48,10 +48,12 @@ def _number_columns(schema: Any, reading: Reading, where: str) -> list[str]:
     """The labels, and every column that is an input, unless one holds texts."""
     label = find_label_column(schema, reading, where)
     inputs = find_input_column(schema, label, reading, where)
+    words = bool(reading.words)
     if inputs is None:
-        return [name for name in schema.names if name != reading.client_column]
+        return [name for name in schema.names if name != reading.client_column and not (words and name == label)]
     texts = is_text(schema.field(inputs).type)
-    return [*([] if texts else [inputs]), *([label] if label is not None and reading.labelled else [])]
+    labels = [label] if label is not None and reading.labelled and not words else []
+    return [*([] if texts else [inputs]), *labels]
 
 
 def _check_encoding(path: Path) -> None:

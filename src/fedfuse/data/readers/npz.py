@@ -18,7 +18,7 @@ from numpy.lib import format as npy
 
 from fedfuse.core.errors import DataError, shortened
 from fedfuse.data.readers.bounds import check_fits
-from fedfuse.data.readers.contents import Array, Contents, Reading, checked_features, checked_labels
+from fedfuse.data.readers.contents import Array, Contents, Reading, checked_features, label_numbers
 from fedfuse.data.readers.images import refit_images
 
 TRAIN_NAMES = (("inputs", "labels"), ("x", "y"), ("x_train", "y_train"))
@@ -121,7 +121,7 @@ def _pair(arrays: Mapping[str, Array], names: tuple[tuple[str, str], ...]) -> tu
 
 
 def _contents(inputs: Array, labels: Array, where: str, reading: Reading) -> Contents:
-    labels = checked_labels(labels, where)
+    labels = label_numbers(labels, reading, where)
     if (inputs.ndim < 2 and not _are_texts(inputs)) or len(inputs) != len(labels):
         raise DataError(
             f"{where}: inputs of shape {inputs.shape} do not fit {len(labels)} labels; the first axis counts examples"
