@@ -34,7 +34,8 @@ def test_the_events_are_printed_as_the_log_has_them(run: tuple[Path, str]) -> No
     assert [json.loads(line)["event"] for line in printed.splitlines()][-1] == "run_finished"
 
 
-def test_the_metrics_can_be_printed_once(run: tuple[Path, str], in_process: InProcess) -> None:
+@pytest.mark.usefixtures("run")
+def test_the_metrics_can_be_printed_once(in_process: InProcess) -> None:
     answer = in_process("monitor", "mine", "--once")
     assert answer.returncode == 0
     assert 'fedfuse_run_complete{run="mine"} 1\n' in answer.stdout

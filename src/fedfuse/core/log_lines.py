@@ -53,7 +53,7 @@ def stamp_output(form: Form, file: Path | None = None) -> None:
 
 
 def stamped(lines: Iterable[bytes], form: Form) -> Iterator[str]:
-    """Each line that says something, with the time at which it came; one without a level has that of the line before."""
+    """Each line that says something, with the time at which it came; one without a level has that of the one before."""
     level = "INFO"
     for raw in lines:
         text = COLOUR.sub("", raw.decode(errors="replace")).strip()

@@ -51,14 +51,13 @@ class Counts:
 
     def _add_round(self, event: Event) -> None:
         clock = event.get("clock") or {}
-        self.drawn += len(event["clients"])
-        for reason in WITHOUT:
-            # A round's own word, or that of its simulated clock, whose absent clients were never drawn.
-            who = event.get(reason) or (clock.get(reason) if reason != "absent" else None) or ()
-            self.without[reason] += len(who)
-        self.bytes_up += event["bytes_up"]
-        self.bytes_down += event["bytes_down"]
-        self.seconds += event["seconds"]
+        # A round's own word, or that of its simulated clock, whose absent clients were never drawn.
+        said = {reason: event.get(reason) or (reason != "absent" and clock.get(reason)) or () for reason in WITHOUT}
+        without = {reason: len(who) for reason, who in said.items()}
+        drawn, up, down = len(event["clients"]), int(event["bytes_up"]), int(event["bytes_down"])
+        self.seconds += float(event["seconds"])
+        self.drawn, self.bytes_up, self.bytes_down = self.drawn + drawn, self.bytes_up + up, self.bytes_down + down
+        self.without.update(without)
         self.last = event
 
 
