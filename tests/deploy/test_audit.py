@@ -1,4 +1,4 @@
-"""The audit's three outcomes, with programs in place of the real tools: nothing known, something known, nobody to ask."""
+"""The audit's three outcomes, with programs in place of its tools: nothing known, something known, nobody to ask."""
 
 from __future__ import annotations
 

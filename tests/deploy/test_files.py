@@ -98,23 +98,24 @@ class TestWhatGoesIntoAnImage:
         assert all(re.search(r":\d+\.\d+", base) for base in bases)
 
 
-class TestTheFlowerImage:
-    last = [line for line in instructions(DEPLOY / "flower" / "Dockerfile")]
+FLOWER = instructions(DEPLOY / "flower" / "Dockerfile")
 
+
+class TestTheFlowerImage:
     def test_runs_as_nobody_in_particular(self) -> None:
-        assert [words for name, words in self.last if name == "USER"] == ["10001:10001"]
-        assert not any(name in ("COPY", "ADD", "RUN") for name, _ in self.last[self._place("USER") :])
+        assert [words for name, words in FLOWER if name == "USER"] == ["10001:10001"]
+        assert not any(name in ("COPY", "ADD", "RUN") for name, _ in FLOWER[self._place("USER") :])
 
     def test_tells_nobody_about_itself(self) -> None:
-        environment = dict(pair.split("=", 1) for name, words in self.last if name == "ENV" for pair in words.split())
+        environment = dict(pair.split("=", 1) for name, words in FLOWER if name == "ENV" for pair in words.split())
         assert environment["FLWR_TELEMETRY_ENABLED"] == "0"
         assert environment["FLWR_DISABLE_UPDATE_CHECK"] == "1"
 
     def test_its_commands_are_ours(self) -> None:
-        assert [words for name, words in self.last if name == "ENTRYPOINT"] == ['["fedfuse", "flower"]']
+        assert [words for name, words in FLOWER if name == "ENTRYPOINT"] == ['["fedfuse", "flower"]']
 
     def _place(self, what: str) -> int:
-        return [name for name, _ in self.last].index(what)
+        return [name for name, _ in FLOWER].index(what)
 
 
 class TestCompose:

@@ -9,6 +9,7 @@ A node says by its node config which client it is, and what it wants to differ i
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from dataclasses import dataclass
@@ -30,6 +31,9 @@ from fedfuse.flower.records import (
     order_from_records,
     report_to_records,
 )
+from fedfuse.flower.versions import FORMAT, OURS, foreign
+
+logger = logging.getLogger("flwr")
 
 
 def client_app(experiment: str | Path, load_data: LoadData = lambda _node_config: None) -> ClientApp:
@@ -49,9 +53,11 @@ class _Node:
     load_data: LoadData
 
     def describe(self, message: Message, context: Context) -> Message:
+        if reason := foreign(message.content.get(CONFIG)):
+            logger.warning("fedfuse: the server will not let this node take part: %s", reason)
         config, client = settings_of(self.experiment, context.run_config), _client(context.node_config)
         clients = clients_of(config, client, self.load_data(context.node_config))
-        about: dict[str, Any] = {CLIENT: client, EXAMPLES: len(clients.datasets[client])}
+        about: dict[str, Any] = {FORMAT: OURS, CLIENT: client, EXAMPLES: len(clients.datasets[client])}
         prototype = context.node_config.get("prototype")
         if prototype is not None:
             if prototype not in config.models:

@@ -27,6 +27,7 @@ from torch import Tensor
 from fedfuse.core.errors import DataError
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.core.weights import Layout, Weights
+from fedfuse.flower.versions import FORMAT, OURS, foreign
 
 ARRAYS, EXTRAS, TEST_OUTPUTS, CONFIG, METRICS = "arrays", "extras", "test-outputs", "config", "metrics"
 ROUND, CLIENT, PROTOTYPE, EXAMPLES = "server-round", "client", "prototype", "num-examples"
@@ -70,6 +71,7 @@ def order_to_records(order: Order) -> RecordDict:
 def order_from_records(content: RecordDict) -> Order:
     with _understood("task"):
         config = content[CONFIG]
+        _check_format(config)
         task = Task(
             round=int(config[ROUND]),
             client=int(config[CLIENT]),
@@ -101,6 +103,7 @@ def report_from_records(content: RecordDict, task: Task) -> Report:
         is_guest = CONFIG not in content
         own = {ROUND: task.round, CLIENT: task.client, PROTOTYPE: task.prototype}
         config: Mapping[str, Any] = own if is_guest else content[CONFIG]
+        _check_format(config)
         update = Update(
             round=int(config[ROUND]),
             client=int(config[CLIENT]),
@@ -116,7 +119,7 @@ def report_from_records(content: RecordDict, task: Task) -> Report:
 
 def _pack(config: Mapping[str, Any], weights: Weights, groups: Mapping[str, Tensors]) -> RecordDict:
     """``config`` also says what arrays cannot: their order, which are buffers, which are bfloat16."""
-    about = dict(config)
+    about = {FORMAT: OURS, **config}
     for part in ("parameters", "buffers"):
         about[part] = [name for name, _ in getattr(weights.layout, part)]
     records: dict[str, Any] = {ARRAYS: ArrayRecord({name: _array(tensor) for name, tensor in weights.items()})}
@@ -168,6 +171,11 @@ def _tensor(array: Array) -> Tensor:
     if not isinstance(values, np.ndarray):
         raise ValueError("an array is not one array")
     return torch.from_numpy(values)
+
+
+def _check_format(config: Mapping[str, Any]) -> None:
+    if reason := foreign(config):
+        raise DataError(reason)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from flwr.serverapp import Grid
 
 from fedfuse.engines import FlowerEngineSettings
 from fedfuse.flower.records import CLIENT, CONFIG, EXAMPLES, PROTOTYPE
+from fedfuse.flower.versions import FORMAT, OURS, foreign
 
 logger = logging.getLogger("flwr")
 ASKING, REST = 60.0, 10.0
@@ -75,7 +76,7 @@ class Roster:
             self._seat_guests()
 
     def _ask(self, nodes: Sequence[int], until: float) -> None:
-        content = RecordDict({CONFIG: ConfigRecord({"clients": self.clients})})
+        content = RecordDict({CONFIG: ConfigRecord({"clients": self.clients, FORMAT: OURS})})
         messages = [Message(content, dst_node_id=node, message_type=MessageType.QUERY, ttl=ASKING) for node in nodes]
         questions = self.grid.push_messages(messages) if messages else []
         self._asked |= {q: (node, until) for q, node in zip(questions, nodes, strict=True) if q}
@@ -88,7 +89,7 @@ class Roster:
                 self.members[node] = member
             else:
                 self._resting[node] = now + REST
-                reason = reply.error.reason if reply.has_error() else "its answer names no client"
+                reason = reply.error.reason if reply.has_error() else _why_not(reply.content)
                 logger.info("node %s does not say which client it is: %s", node, reason)
 
     def _seat_guests(self) -> None:
@@ -100,7 +101,11 @@ class Roster:
 
 def _member(content: RecordDict) -> Member | None:
     about = content.get(CONFIG)
-    if about is None or not isinstance(about.get(CLIENT), int):
+    if about is None or not isinstance(about.get(CLIENT), int) or foreign(about):
         return None
     prototype = about.get(PROTOTYPE)
     return Member(about[CLIENT], str(prototype) if prototype else None, int(about.get(EXAMPLES, 0)))
+
+
+def _why_not(content: RecordDict) -> str:
+    return foreign(content.get(CONFIG)) or "its answer names no client"
