@@ -37,12 +37,20 @@ class Form(StrEnum):
     JSON = "json"
 
 
-def stamp_output(form: Form, file: Path | None = None) -> None:
-    """From here on, give all that this process and its children print a time; into ``file``, if there is one."""
+def stamp_output(form: Form | None, file: Path | None = None) -> None:
+    """From here on, give all that this process and its children print a time, if a form or a file is named."""
+    if form is None and file is None:
+        return
     if file is not None:
         _check(file)
     reading, writing = os.pipe()
-    command = [sys.executable, "-m", "fedfuse.core.log_lines", form.value, *([str(file.resolve())] if file else [])]
+    command = [
+        sys.executable,
+        "-m",
+        "fedfuse.core.log_lines",
+        form or Form.TEXT,
+        *([str(file.resolve())] if file else []),
+    ]
     subprocess.Popen(command, stdin=reading, start_new_session=True)
     os.close(reading)
     for stream in (sys.stdout, sys.stderr):
