@@ -1,4 +1,4 @@
-"""The commands of deploy/flower/compose.yaml, as docs/operation.md has them run, but as plain processes on this machine.
+"""The commands of deploy/flower/compose.yaml, as docs/operation.md has them run, but as plain processes right here.
 
 Volumes are folders, the image's environment is the processes', services are on 127.0.0.1 and on free ports.
 """
@@ -16,7 +16,6 @@ from pathlib import Path
 from shutil import copy
 from typing import Any
 
-import pytest
 from typer.testing import CliRunner
 
 from fedfuse.cli.app import app
