@@ -71,11 +71,12 @@ def test_who_did_not_count_is_told_by_the_reason(folder: RunFolder) -> None:
         log.emit("model_diverged", round=2, prototype="mlp", reason="")
         log.emit("round_finished", **a_round(2, refused=[0, 1], screened=[3], late=[2]))
         clock = {"total": 1.0, "absent": 7, "late": [2], "left": [3]}
-        log.emit("round_finished", **a_round(3, clock=clock))
+        log.emit("round_finished", **a_round(3, clock=clock, late=[2, 3]))
+        log.emit("round_finished", **a_round(4, clock=clock))  # of an older version
     found = metrics(Monitor(folder))
     assert {
         key.partition('"')[2].rstrip('"}'): value for key, value in found.items() if "fedfuse_clients_total" in key
-    } == {"counted": 5, "refused": 3, "absent": 1, "late": 2, "left": 1, "screened": 1}
+    } == {"counted": 6, "refused": 3, "absent": 1, "late": 5, "screened": 1}
     assert found["fedfuse_models_diverged_total"] == 1
 
 

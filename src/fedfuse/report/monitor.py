@@ -15,7 +15,7 @@ from fedfuse.federation.folder import RunFolder
 
 STARTS = ("run_started", "run_resumed")
 ROUND = "round_finished"
-WITHOUT = ("refused", "absent", "late", "left", "screened")
+WITHOUT = ("refused", "absent", "late", "screened")
 """Why a client's update did not count."""
 
 
@@ -50,10 +50,9 @@ class Counts:
         self.events[name] += 1
 
     def _add_round(self, event: Event) -> None:
-        clock = event.get("clock") or {}
-        # A round's own word, or that of its simulated clock, whose absent clients were never drawn.
-        said = {reason: event.get(reason) or (reason != "absent" and clock.get(reason)) or () for reason in WITHOUT}
-        without = {reason: len(who) for reason, who in said.items()}
+        without = {reason: len(event.get(reason, ())) for reason in WITHOUT}
+        if "late" not in event and "clock" in event:  # as older runs have it
+            without["late"] = len(event["clock"]["late"]) + len(event["clock"]["left"])
         drawn, up, down = len(event["clients"]), int(event["bytes_up"]), int(event["bytes_down"])
         self.seconds += float(event["seconds"])
         self.drawn, self.bytes_up, self.bytes_down = self.drawn + drawn, self.bytes_up + up, self.bytes_down + down

@@ -9,7 +9,17 @@ from fedfuse.report.monitor import WITHOUT, Counts
 
 Labels = Mapping[str, str]
 Sample = tuple[Labels, float | None]
-RETRIES = ("client_retried", "work_retried")
+MISHAPS = {
+    "models_diverged": (
+        "Models and memories that were not used: not finite, or absurd.",
+        ("model_diverged", "memory_diverged"),
+    ),
+    "rounds_without_updates": ("Rounds in which nobody counted.", ("nobody_counted",)),
+    "seats_claimed": ("Nodes that said they were a client whose seat another node has.", ("seat_claimed",)),
+    "retries": ("Clients or work tried anew.", ("client_retried", "work_retried")),
+    "resumes": ("How often the run was gone on with.", ("run_resumed",)),
+}
+"""Events that are counted, each kind from zero, so that an alarm sees the first one."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +72,8 @@ def _families(counts: Counts, is_complete: bool) -> Iterable[Family]:
         "fedfuse_bytes_total", "counter", "What travelled in finished rounds.",
         (({"direction": "up"}, counts.bytes_up), ({"direction": "down"}, counts.bytes_down)),
     )  # fmt: skip
-    yield _counter("models_diverged_total", "Models that were not finite and were not used.", events["model_diverged"])
-    yield _counter("retries_total", "Clients or work tried anew.", sum(events[name] for name in RETRIES))
-    yield _counter("resumes_total", "How often the run was gone on with.", events["run_resumed"])
+    for name, (meaning, kinds) in MISHAPS.items():
+        yield _counter(f"{name}_total", meaning, sum(events[kind] for kind in kinds))
     yield _counter("unreadable_events_total", "Lines of the log that are no event.", counts.unreadable)
 
 
