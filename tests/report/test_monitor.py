@@ -145,6 +145,7 @@ def test_a_replaced_or_removed_log_is_noticed(folder: RunFolder) -> None:
     [
         b"\xff\xfe\n", b"\n", b"{}\n", b'{"event": "round_finished"}\n', b'{"event": "round_finished", "clients": 3}\n',
         b'{"time": 1, "event": "round_finished"}\n', b'{"event": "run_started", \n', b'[[[["event"]]]]\n',
+        b'{"event": "round_finished", "x": ' + b"[" * 100_000 + b"\n",
         b'{"event": "round_finished", "clients": [], "bytes_up": "x", "bytes_down": 0, "seconds": 0}\n',
     ],
 )  # fmt: skip

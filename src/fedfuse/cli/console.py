@@ -37,7 +37,7 @@ def say(remarks: Iterable[str]) -> None:
 
 
 def print_event(event: Event) -> None:
-    """One line of JSON at once, as the log has it; ticks are for bars."""
-    if event["event"] != "tick":
+    """One line of JSON at once, as the log has it; what has no time, such as a tick, is not in the log."""
+    if "time" in event:
         sys.stdout.write(f"{dumps(event)}\n")
         sys.stdout.flush()

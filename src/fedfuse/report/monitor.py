@@ -94,7 +94,7 @@ class Monitor:
         for line in self._new_lines():
             try:
                 self._counts.add(line)
-            except (ValueError, KeyError, TypeError, AttributeError):
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 self._counts.unreadable += 1
         if line:
             self._counts.last_time = _time(line) or self._counts.last_time
@@ -136,5 +136,5 @@ def _name(line: bytes) -> str:
 def _time(line: bytes) -> float | None:
     try:
         return float(json.loads(line)["time"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
