@@ -9,15 +9,16 @@ import json
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from fedfuse.experiment.config import ExperimentConfig
@@ -26,6 +27,7 @@ from fedfuse.federation.folder import RunFolder
 from fedfuse.flower.deployment import connection
 from fedfuse.flower.keys import make_keys
 from fedfuse.flower.project import new_project
+from fedfuse.flower.registration import register
 from tests.helpers import files_of, tiny_config, without_seconds
 
 BIN = Path(sys.executable).parent
@@ -63,7 +65,7 @@ def refused(out: Path) -> list[object]:
 class Deployment:
     """Processes that are ended, children included, when the deployment is left.
 
-    ``host`` is the SuperLink's address, and ``before`` what the command of a client's node begins with.
+    ``host`` is the SuperLink's address for parties, and ``before`` what the command of a client's node begins with.
     """
 
     def __init__(
@@ -71,7 +73,7 @@ class Deployment:
     ) -> None:
         self.folder, self.nodes, self.host, self.before = folder, nodes, host, before or {}
         self.keys = folder / "keys"
-        self.port = free_port(host)
+        self.port, self.operator_port = free_port(host), free_port()
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.environment = {
             **os.environ,
@@ -82,15 +84,21 @@ class Deployment:
             "OMP_NUM_THREADS": "1",
         }
 
+    @property
+    def operator(self) -> str:
+        """Where the SuperLink answers its operator."""
+        return f"127.0.0.1:{self.operator_port}"
+
     def __enter__(self) -> Deployment:
         try:
             make_keys(self.keys, self.nodes, [self.host], days=1)
             config = self.folder / "flwr" / "config.toml"
             config.parent.mkdir(parents=True)
-            config.write_text(connection(f"{self.host}:{self.port}", self.keys))
+            config.write_text(connection(self.operator, self.keys))
             self.start_link()
-            with ThreadPoolExecutor() as pool:
-                list(pool.map(self._let_in, range(self.nodes)))
+            for client in range(self.nodes):
+                register(self.keys, self.keys / f"client-{client}.pub", client, self.operator)
+                self.start_node(client)
         except BaseException:
             self.__exit__()
             raise
@@ -114,21 +122,25 @@ class Deployment:
     def start_link(self) -> None:
         """With the state, the keys and the port of the one before."""
         options = ["--keys", str(self.keys), "--host", self.host, "--port", str(self.port)]
-        self.start("link", [*FEDFUSE, "superlink", *options])
+        self.start("link", [*FEDFUSE, "superlink", *options, "--operator-port", str(self.operator_port)])
         wait_until(self._link_listens, self.story)
 
     def _link_listens(self) -> bool:
-        with socket.socket() as probe:
-            return probe.connect_ex((self.host, self.port)) == 0
+        try:
+            return httpx.get(f"https://{self.host}:{self.port}/health", verify=self.trust()).is_success
+        except httpx.HTTPError:
+            return False
 
-    def _let_in(self, client: int) -> None:
-        answer = self.flwr("supernode", "register", str(self.keys / f"client-{client}.pub"), "fedfuse")
-        assert answer.returncode == 0, answer.stdout + answer.stderr
-        self.start_node(client)
+    def trust(self) -> ssl.SSLContext:
+        """What anybody who has ca.crt sees."""
+        return ssl.create_default_context(cafile=self.keys / "ca.crt")
 
-    def start_node(self, client: int, keys: Path | None = None, program: Sequence[str] = FEDFUSE) -> None:
+    def start_node(
+        self, client: int, keys: Path | None = None, program: Sequence[str] = FEDFUSE, accept: str = "any"
+    ) -> None:
         superlink, state = f"{self.host}:{self.port}", str(self.folder / "nodes")
         options = ["--client", str(client), "--superlink", superlink, "--port", str(free_port()), "--state", state]
+        options += ["--accept", accept]
         command = [*program, "supernode", "--keys", str(keys or self.keys), *options]
         self.start(f"node-{client}", [*self.before.get(client, ()), *command])
 

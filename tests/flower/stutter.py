@@ -8,11 +8,11 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from flwr.supernode.cli import flower_supernode
 from flwr.supernode.fleet_http_client import FleetHttpClient
 
 from fedfuse.cli import flower
 from fedfuse.cli.app import app
+from fedfuse.flower import supernode
 
 push, pull = FleetHttpClient.PushMessages, FleetHttpClient.PullMessages
 said: list[Any] = []
@@ -32,8 +32,7 @@ def push_again_and_pull(client: FleetHttpClient, request: Any) -> Any:
 
 def become(command: list[str]) -> None:
     """Stay in this process, where the client is bent."""
-    sys.argv = command
-    flower_supernode()
+    supernode.main(command[3:])
 
 
 FleetHttpClient.PushMessages, FleetHttpClient.PullMessages = push_and_remember, push_again_and_pull

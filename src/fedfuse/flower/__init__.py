@@ -1,4 +1,10 @@
-"""fedfuse on Flower: a ServerApp that plays the rounds, a ClientApp for the parties, and FedDF as a stock strategy."""
+"""fedfuse on Flower: a ServerApp that plays the rounds, a ClientApp for the parties, and FedDF as a stock strategy.
+
+They are imported when they are asked for: a SuperLink or a SuperNode does without torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from fedfuse.core.errors import MissingExtraError
 
@@ -7,8 +13,21 @@ try:
 except ImportError:
     raise MissingExtraError("Flower", "flower") from None
 
-from fedfuse.flower.node import client_app
-from fedfuse.flower.server import server_app
-from fedfuse.flower.strategy import FedDF
+if TYPE_CHECKING:
+    from fedfuse.flower.node import client_app
+    from fedfuse.flower.server import server_app
+    from fedfuse.flower.strategy import FedDF
 
 __all__ = ["FedDF", "client_app", "server_app"]
+
+_PLACES = {
+    "FedDF": "fedfuse.flower.strategy",
+    "client_app": "fedfuse.flower.node",
+    "server_app": "fedfuse.flower.server",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_PLACES[name]), name)

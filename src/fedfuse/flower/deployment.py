@@ -1,4 +1,4 @@
-"""The commands that start a SuperLink and its SuperNodes: with TLS and node authentication unless told otherwise.
+"""The commands that start a SuperLink, its SuperExec and SuperNodes: with TLS and node authentication by default.
 
 ``--insecure`` leaves both out, for trying things out on one machine: anything but a loopback address is refused.
 
@@ -10,21 +10,32 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from fedfuse.core.errors import ConfigError
-from fedfuse.flower.keys import CA, CERTIFICATE, KEY, LOOPBACK, check_node, check_server, node_key
+from fedfuse.core.errors import ConfigError, FedfuseError
+from fedfuse.flower.certificates import LOOPBACK
+from fedfuse.flower.keys import CA, CERTIFICATE, KEY, check_node, check_server, node_key
 
 ANYWHERE = ("0.0.0.0", "::")
 """Addresses to listen on that are nobody's name."""
+OPERATOR = "127.0.0.1"
+"""Where a SuperLink answers its operator: nowhere but on its own machine."""
 DATABASE = "superlink.db"
 """Where a SuperLink keeps what it knows, in the folder of its keys."""
 
 
-def superlink_command(host: str, port: int, keys: Path | None, database: Path | None) -> list[str]:
-    """How to start the SuperLink; without ``keys`` insecurely and, unless ``database`` is given, without a memory."""
-    command = ["flower-superlink", "--host", host, "--port", str(port), "--disable-runtime-dependency-installation"]
+def superlink_command(
+    host: str, operator_port: int, keys: Path | None, database: Path | None, secret: Path
+) -> list[str]:
+    """How to start Flower's SuperLink for the operator, once ``host``, where parties will reach it, is looked at.
+
+    Without ``keys`` insecurely and, unless ``database`` is given, without a memory; ``secret`` is the SuperExec's.
+    """
+    command = ["flower-superlink", "--host", OPERATOR, "--port", str(operator_port)]
+    command += ["--disable-runtime-dependency-installation"]
+    command += ["--isolation", "process", "--superexec-auth-secret-file", str(secret)]
     if keys is None:
         _only_here(host)
         return [*command, "--insecure", *([] if database is None else _database(database))]
@@ -35,14 +46,21 @@ def superlink_command(host: str, port: int, keys: Path | None, database: Path | 
     return [*command, "--enable-supernode-auth", *_database(database or keys / DATABASE)]
 
 
+def superexec_command(operator_port: int, keys: Path | None, secret: Path, parent: int) -> list[str]:
+    """How to start the SuperExec, which starts a ServerApp for each run and ends with the process ``parent``."""
+    command = [_program("flower-superexec"), "--runtime-api-address", f"{OPERATOR}:{operator_port}"]
+    command += ["--superexec-auth-secret-file", str(secret), "--parent-pid", str(parent)]
+    return [*command, *(["--insecure"] if keys is None else ["--root-certificates", str((keys / CA).resolve())])]
+
+
 def supernode_command(
-    superlink: str, port: int, keys: Path | None, client: int, node_config: Mapping[str, str]
+    superlink: str, port: int, keys: Path | None, client: int, node_config: Mapping[str, str], accepted: Collection[str]
 ) -> list[str]:
-    """How to start the SuperNode of a client; ``port`` is for its own processes, on this machine only."""
+    """How to start the SuperNode of a client, which runs ``accepted`` apps; ``port`` is for its own processes only."""
     values = {"client": client, **node_config}
     pairs = " ".join(f"{key}={json.dumps(value)}" for key, value in values.items())
-    command = ["flower-supernode", "--superlink", superlink, "--host", "127.0.0.1", "--port", str(port)]
-    command += ["--node-config", pairs]
+    command = [sys.executable, "-m", "fedfuse.flower.supernode", ",".join(accepted)]
+    command += ["--superlink", superlink, "--host", "127.0.0.1", "--port", str(port), "--node-config", pairs]
     if keys is None:
         _only_here(superlink.rpartition(":")[0])
         return [*command, "--insecure"]
@@ -59,6 +77,14 @@ def supernode_command(
 def connection(address: str, keys: Path) -> str:
     """What ``flwr run`` must know of the SuperLink, for Flower's config.toml."""
     return f'[superlink.fedfuse]\naddress = "{address}"\nroot-certificates = "{(keys / CA).resolve()}"\n'
+
+
+def _program(name: str) -> str:
+    """Flower's own command, which is beside this Python."""
+    program = Path(sys.executable).parent / name
+    if not program.exists():
+        raise FedfuseError(f"{program} is not there; pip install 'fedfuse[flower]' in this environment")
+    return str(program)
 
 
 def _database(path: Path) -> list[str]:

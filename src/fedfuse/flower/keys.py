@@ -1,33 +1,44 @@
-"""Certificates and keys of a deployment: made in one go, and looked at before anything is started with them.
+"""Certificates and keys of a deployment: made where they are used, and looked at before anything is started with them.
 
-    ca.crt                        everybody has it: who signed the SuperLink's certificate
-    server.pem, server.key        the SuperLink's alone
-    client-N, client-N.pub        a node's key, its owner's alone, and what the SuperLink is told of it
-
-The authority's own key signs one certificate and is then forgotten: new keys are made with a new authority.
+ca.crt                        everybody has it: who signed the SuperLink's certificate
+ca.key                        signs the next certificate when this one ends; needed for nothing else
+server.pem, server.key        the SuperLink's alone
+client-N, client-N.pub        a party's key, which never leaves it, and what the SuperLink is told of it
 """
 
 from __future__ import annotations
 
-import ipaddress
+import base64
+import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from cryptography import x509
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.files import write_bytes
+from fedfuse.flower.certificates import (
+    authority,
+    certificate_of,
+    expires_soon,
+    hosts_of,
+    pem,
+    read,
+    read_certificate,
+    read_in_time,
+)
 
-CA, CERTIFICATE, KEY = "ca.crt", "server.pem", "server.key"
-AUTHORITY = "fedfuse federation"
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
+CA, CA_KEY, CERTIFICATE, KEY = "ca.crt", "ca.key", "server.pem", "server.key"
+AUTHORITY_DAYS = 3650
+"""How long the authority lasts: its end is the one that every party notices."""
+NEW_AUTHORITY = "make new keys with fedfuse flower keys in another folder and give every party the new ca.crt"
+RENEW = "renew it with fedfuse flower keys --renew and start the SuperLink again"
+OPENSSH = serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
 
 
 def node_key(client: int) -> str:
@@ -35,31 +46,79 @@ def node_key(client: int) -> str:
 
 
 def make_keys(folder: Path, nodes: int, hosts: Sequence[str], days: int, now: datetime | None = None) -> None:
-    """Write a whole new set into a folder that has none."""
-    if any((folder / name).exists() for name in (CA, CERTIFICATE, KEY)):
+    """Write a new authority and the SuperLink's certificate into a folder that has none; also ``nodes`` nodes' keys."""
+    if any((folder / name).exists() for name in (CA, CA_KEY, CERTIFICATE, KEY)):
         raise ConfigError(
-            f"{folder} has keys already; choose another folder, or delete it if nobody uses them any more"
+            f"{folder} has keys already: --renew makes a new certificate, fedfuse flower register adds a party; "
+            "choose another folder for another federation"
         )
     now = now or datetime.now(UTC)
-    authority, server = (ec.generate_private_key(ec.SECP384R1()) for _ in range(2))
-    names = x509.SubjectAlternativeName([_name(host) for host in dict.fromkeys([*LOOPBACK, *hosts])])
-    ca = _sign(AUTHORITY, authority, authority, x509.BasicConstraints(True, 0), days, now)
-    certificate = _sign("fedfuse superlink", server, authority, names, days, now)
+    signer, server = (ec.generate_private_key(ec.SECP384R1()) for _ in range(2))
+    ca = authority(signer, max(AUTHORITY_DAYS, days), now)
+    certificate = certificate_of(server.public_key(), hosts, signer, now, now + timedelta(days=days))
     folder.mkdir(parents=True, exist_ok=True)
+    _write_private(folder / CA_KEY, signer, serialization.PrivateFormat.PKCS8)
     _write_private(folder / KEY, server, serialization.PrivateFormat.PKCS8)
+    write_bytes(folder / CA, pem(ca))
+    write_bytes(folder / CERTIFICATE, pem(certificate))
     for client in range(nodes):
-        key = ec.generate_private_key(ec.SECP384R1())
-        _write_private(folder / node_key(client), key, serialization.PrivateFormat.OpenSSH)
-        public = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
-        write_bytes(folder / f"{node_key(client)}.pub", public + b"\n")
-    write_bytes(folder / CA, ca.public_bytes(serialization.Encoding.PEM))
-    write_bytes(folder / CERTIFICATE, certificate.public_bytes(serialization.Encoding.PEM))
+        make_node_key(folder, client)
+
+
+def renew(folder: Path, hosts: Sequence[str], days: int, now: datetime | None = None) -> datetime:
+    """A new certificate for the SuperLink's key, under its names so far and ``hosts``, and until when it is valid.
+
+    Nobody else notices: the authority stays, and so does ca.crt.
+    """
+    now = now or datetime.now(UTC)
+    if not (folder / CA_KEY).exists() and (folder / CA).exists():
+        raise ConfigError(f"{folder} has no {CA_KEY}, which signs certificates; put it back, or {NEW_AUTHORITY}")
+    ca = read_in_time(folder / CA, NEW_AUTHORITY, now)
+    signer, server = (_private(folder / name) for name in (CA_KEY, KEY))
+    if _bytes_of(signer.public_key()) != _bytes_of(ca.public_key()):
+        raise ConfigError(f"{folder / CA_KEY} is not the key of {folder / CA}; take both from one keys folder")
+    known = hosts_of(read_certificate(folder / CERTIFICATE))
+    end = min(now + timedelta(days=days), ca.not_valid_after_utc)
+    certificate = certificate_of(server.public_key(), [*known, *hosts], signer, now, end)
+    write_bytes(folder / CERTIFICATE, pem(certificate))
+    return end
+
+
+def make_node_key(folder: Path, client: int) -> str:
+    """Write the key of a client's node and its public half, and return the fingerprint."""
+    path = folder / node_key(client)
+    key = ec.generate_private_key(ec.SECP384R1())
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        _write_private(path, key, serialization.PrivateFormat.OpenSSH)
+    except FileExistsError:
+        raise ConfigError(f"{path} is a key already; it stays as it is, choose another folder") from None
+    write_bytes(folder / f"{path.name}.pub", key.public_key().public_bytes(*OPENSSH) + b"\n")
+    return fingerprint(key.public_key())
+
+
+def read_public(path: Path) -> ec.EllipticCurvePublicKey:
+    """The public half of a party's key."""
+    try:
+        key = read(path, serialization.load_ssh_public_key, "the public half of a key")
+    except UnsupportedAlgorithm:
+        key = None
+    if not isinstance(key, ec.EllipticCurvePublicKey):
+        raise ConfigError(f"{path} is not of an elliptic curve that Flower takes; the party makes its key with fedfuse flower key")
+    return key
+
+
+def fingerprint(public: ec.EllipticCurvePublicKey) -> str:
+    """What two people compare on the telephone; ssh-keygen -l says the same."""
+    blob = base64.b64decode(public.public_bytes(*OPENSSH).split()[1])
+    return "SHA256:" + base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
 
 
 def check_server(folder: Path, host: str | None, now: datetime | None = None) -> None:
     """Raise with the reason why a SuperLink could not use this folder's keys, or not under the name ``host``."""
-    ca, certificate = (_in_time(folder / name, now) for name in (CA, CERTIFICATE))
-    key = _read(folder / KEY, lambda data: serialization.load_pem_private_key(data, None), "a private key")
+    ca = read_in_time(folder / CA, NEW_AUTHORITY, now)
+    certificate = read_in_time(folder / CERTIFICATE, RENEW, now)
+    key = _private(folder / KEY)
     if _bytes_of(key.public_key()) != _bytes_of(certificate.public_key()):
         raise ConfigError(f"{folder / KEY} is not the key of {folder / CERTIFICATE}; take both from one keys folder")
     try:
@@ -68,47 +127,26 @@ def check_server(folder: Path, host: str | None, now: datetime | None = None) ->
         raise ConfigError(
             f"{folder / CERTIFICATE} was not signed by {folder / CA}; take both from one keys folder"
         ) from None
-    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    known = [str(name.value) for name in names]
+    known = hosts_of(certificate)
     if host is not None and host not in known:
         raise ConfigError(
-            f"{folder / CERTIFICATE} is for {', '.join(known)}, not for {host}; make keys with --host {host}"
+            f"{folder / CERTIFICATE} is for {', '.join(known)}, not for {host}; add it with "
+            f"fedfuse flower keys {folder} --renew --host {host}"
         )
 
 
 def check_node(folder: Path, client: int, now: datetime | None = None) -> None:
     """Raise with the reason why this client's node could not use this folder's keys."""
-    _in_time(folder / CA, now)
+    read_in_time(folder / CA, NEW_AUTHORITY, now)
     path = folder / node_key(client)
-    key = _read(path, lambda data: serialization.load_ssh_private_key(data, None), "a private key")
+    key = read(path, lambda data: serialization.load_ssh_private_key(data, None), "a private key")
     if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise ConfigError(f"{path} is not a key of an elliptic curve; make keys with fedfuse flower keys")
+        raise ConfigError(f"{path} is not a key of an elliptic curve; make one with fedfuse flower key")
 
 
-def _sign(subject: str, key: Any, authority: Any, extension: Any, days: int, now: datetime) -> x509.Certificate:
-    def named(name: str) -> x509.Name:
-        return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-
-    builder = (
-        x509.CertificateBuilder()
-        .subject_name(named(subject))
-        .issuer_name(named(AUTHORITY))
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(minutes=5))
-        .not_valid_after(now + timedelta(days=days))
-        .add_extension(extension, critical=isinstance(extension, x509.BasicConstraints))
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.public_key()), critical=False)
-    )
-    return builder.sign(authority, hashes.SHA384())
-
-
-def _name(host: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ipaddress.ip_address(host))
-    except ValueError:
-        return x509.DNSName(host)
+def ending(folder: Path, now: datetime | None = None) -> list[str]:
+    """What to say of this folder's certificates whose end is near."""
+    return [*expires_soon(folder / CA, NEW_AUTHORITY, now), *expires_soon(folder / CERTIFICATE, RENEW, now)]
 
 
 def _write_private(path: Path, key: Any, form: serialization.PrivateFormat) -> None:
@@ -118,28 +156,8 @@ def _write_private(path: Path, key: Any, form: serialization.PrivateFormat) -> N
         file.write(content)
 
 
-def _in_time(path: Path, now: datetime | None) -> x509.Certificate:
-    certificate = _read(path, x509.load_pem_x509_certificate, "a certificate")
-    now = now or datetime.now(UTC)
-    if now > certificate.not_valid_after_utc:
-        raise ConfigError(
-            f"{path} expired on {certificate.not_valid_after_utc:%Y-%m-%d}; make new keys with fedfuse flower keys and "
-            "give every party the new ca.crt and its key"
-        )
-    if now < certificate.not_valid_before_utc:
-        raise ConfigError(f"{path} is valid from {certificate.not_valid_before_utc:%Y-%m-%d} on; check this clock")
-    return certificate
-
-
-def _read(path: Path, load: Callable[[bytes], Any], what: str) -> Any:
-    try:
-        return load(path.read_bytes())
-    except OSError as error:
-        raise ConfigError(
-            f"{path}: {error.strerror}; make keys with fedfuse flower keys, or name their folder"
-        ) from None
-    except (ValueError, TypeError):
-        raise ConfigError(f"{path} does not hold {what}; take it from the keys folder again") from None
+def _private(path: Path) -> Any:
+    return read(path, lambda data: serialization.load_pem_private_key(data, None), "a private key")
 
 
 def _bytes_of(public: Any) -> bytes:

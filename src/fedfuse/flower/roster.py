@@ -1,7 +1,8 @@
 """Who is there: which node plays which client. Nodes say so themselves when they are asked, by a query message.
 
-A client number belongs to the node that named it first, as long as that node is connected and answers; the next one
-that named it steps in. So a node that comes back under another id takes its place again.
+A client number belongs to the node whose key was registered for it. Where keys are not registered for numbers, it
+belongs to the node that named it first, as long as that node is connected and answers; the next one that named it steps
+in. So a node that comes back under another id takes its place again.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from flwr.app import ConfigRecord, Message, MessageType, RecordDict
 from flwr.serverapp import Grid
 
 from fedfuse.engines import FlowerEngineSettings
+from fedfuse.flower.parties import Parties
 from fedfuse.flower.records import CLIENT, CONFIG, EXAMPLES, PROTOTYPE
 from fedfuse.flower.versions import FORMAT, OURS, foreign
 
@@ -36,8 +38,11 @@ class Member:
 class Roster:
     """The nodes of one federation of ``clients`` clients."""
 
-    def __init__(self, grid: Grid, clients: int, settings: FlowerEngineSettings) -> None:
+    def __init__(
+        self, grid: Grid, clients: int, settings: FlowerEngineSettings, parties: Parties | None = None
+    ) -> None:
         self.grid, self.clients, self.settings = grid, clients, settings
+        self.parties = parties or Parties()
         self.members: dict[int, Member] = {}
         self._asked: dict[str, tuple[int, float]] = {}
         self._resting: dict[int, float] = {}
@@ -85,7 +90,15 @@ class Roster:
         for reply in self.grid.pull_messages(list(self._asked)) if self._asked else ():
             node, _ = self._asked.pop(reply.metadata.reply_to_message_id)
             member = None if reply.has_error() else _member(reply.content)
-            if member is not None:
+            if member is not None and not self.parties.may_play(node, member.client):
+                self._resting[node] = now + REST
+                logger.warning(
+                    "security: node %s says that it is client %s, but its key was not registered for that client; "
+                    "it gets no task",
+                    node,
+                    member.client,
+                )
+            elif member is not None:
                 self.members[node] = member
             else:
                 self._resting[node] = now + REST
@@ -94,7 +107,7 @@ class Roster:
 
     def _seat_guests(self) -> None:
         free = sorted(set(range(self.clients)) - self.seats.keys())
-        for client, node in zip(free, sorted(self._resting), strict=False):
+        for client, node in self.parties.pairs(free, sorted(self._resting)):
             self.members[node] = Member(client, None, 0)
             del self._resting[node]
 

@@ -26,7 +26,9 @@ from fedfuse.experiment.run import Experiment
 from fedfuse.federation.folder import RunFolder
 from fedfuse.federation.prototypes import prototypes_of
 from fedfuse.flower.engine import FlowerEngine
+from fedfuse.flower.keys import ending
 from fedfuse.flower.orphan import end_with_parent
+from fedfuse.flower.parties import Parties
 from fedfuse.flower.party import settings_of
 from fedfuse.flower.roster import Roster
 
@@ -42,18 +44,21 @@ def server_app(experiment: str | Path) -> ServerApp:
 
 def _main(experiment: str | Path, grid: Grid, context: Context) -> None:
     end_with_parent()
+    parties = Parties.here()
+    for sentence in ending(parties.folder) if parties.folder else ():
+        logger.warning("fedfuse: %s", sentence)
     config = settings_of(experiment, context.run_config)
-    result = run_on(grid, config, Path(str(context.run_config.get("out", "runs/flower"))))
+    result = run_on(grid, config, Path(str(context.run_config.get("out", "runs/flower"))), parties)
     logger.info("fedfuse: finished, accuracy %s, folder %s", result.accuracy, result.folder.path)
 
 
-def run_on(grid: Grid, config: ExperimentConfig, out: Path) -> RunResult:
+def run_on(grid: Grid, config: ExperimentConfig, out: Path, parties: Parties | None = None) -> RunResult:
     """Run the experiment, or what is left of it, on the nodes of a grid."""
     if config.federation.clock is not None:
         raise ConfigError("federation.clock simulates devices, but these are real; set it to null")
     settings = config.engine if isinstance(config.engine, FlowerEngineSettings) else FlowerEngineSettings()
     clients = _number_of_clients(config)
-    roster = Roster(grid, clients, settings)
+    roster = Roster(grid, clients, settings, parties)
     roster.wait_for(range(clients))
     logger.info("fedfuse: %s of %s clients are connected", len(roster.seats), clients)
     config = _with_announced(config, roster, RunFolder(out))
