@@ -137,6 +137,10 @@ def prepared(folder: Path, config: Any) -> Composed:
     return composed
 
 
+def monitored(folder: Path) -> str:
+    return CliRunner().invoke(app, ["monitor", str(folder), "--once"]).output
+
+
 def registered(composed: Composed) -> None:
     keys = composed.path("superlink", "/keys")
     for client in CLIENTS.values():
@@ -160,6 +164,7 @@ def test_three_parties_a_run_a_backup_and_its_restoration(tmp_path: Path) -> Non
             wait_until(folder.is_complete, composed.story)
             before = composed.nodes()
             assert list(before.values()) == ["online"] * len(PARTIES)
+            assert 'fedfuse_clients_total{run="app",outcome="counted"} 3\n' in monitored(folder.path)
             subprocess.run(backup_command(database, backup), check=True, timeout=60)
         assert_same(folder.path, config, tmp_path)
         for path in (database, *database.parent.glob("superlink.db-*")):
@@ -168,3 +173,7 @@ def test_three_parties_a_run_a_backup_and_its_restoration(tmp_path: Path) -> Non
         with composed.up("superlink"):
             wait_until(composed.is_healthy, composed.story)
             wait_until(lambda: composed.nodes() == before, composed.story)
+    for log in tmp_path.glob("*.log"):
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        assert lines
+        assert all(set(line) == {"time", "level", "message"} for line in lines)
