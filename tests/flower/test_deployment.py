@@ -34,4 +34,4 @@ def test_a_node_without_a_registered_key_is_refused(deployment, tmp_path):
     deployment.start_node(3, tmp_path / "keys")
     assert deployment.processes["node-3"].wait(timeout=PATIENCE) != 0
     deployment.end("node-3")
-    assert "Failed to activate SuperNode" in (deployment.folder / "node-3.log").read_text()
+    assert "this key is not registered at the SuperLink" in (deployment.folder / "node-3.log").read_text()

@@ -47,7 +47,8 @@ def house(request):
     operator, parties = (listening.getsockname() for listening in sockets)
     behind = Behind()
     options = {"ws": "none", "proxy_headers": False, "server_header": False}
-    config = uvicorn.Config(Gate(behind, operator), http=request.param, log_level="critical", **options)
+    behind.gate = Gate(behind, operator)
+    config = uvicorn.Config(behind.gate, http=request.param, log_level="critical", **options)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=(sockets,), daemon=True)
     thread.start()
@@ -152,13 +153,27 @@ def test_a_request_hidden_in_anothers_body_is_its_body_or_nothing(house):
     hidden = post("/v1/control/list-runs")
     chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(hidden), hidden)
     ask(parties, b"POST /health HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n", chunked)
-    ask(parties, b"POST /health HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\ntransfer-encoding: chunked\r\n\r\n", chunked)
+    ask(
+        parties, b"POST /health HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\ntransfer-encoding: chunked\r\n\r\n", chunked
+    )
     ask(parties, b"POST /health HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\ncontent-length: 5\r\n\r\n", hidden)
     ask(parties, b"POST /health HTTP/1.1\r\nhost: x\r\ntransfer-encoding: xchunked\r\n\r\n", hidden)
     ask(parties, b"POST /health HTTP/1.1\r\nhost: x\r\ncontent-length : 3\r\n\r\n", hidden)
     ask(parties, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
     ask(parties, b"GET /v1/control/list-runs\r\n")
     assert {path for path, _ in behind.asked} <= {"/health"}
+
+
+def test_of_a_stranger_nothing_is_read(house):
+    """Who is unknown is told so at once, before a byte of what he announces."""
+    behind, operator, parties = house
+    behind.gate.known = lambda headers: headers.get("who") == "a friend"
+    large = b"POST /v1/fleet/push-object HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % LARGEST
+    assert ask(parties, large) == [401]
+    assert ask(parties, post("/v1/fleet/get-run", b"who: a friend")) == [200]
+    assert ask(parties, post("/health")) == [200]
+    assert ask(parties, post("/v1/control/list-runs", b"who: a friend")) == [403]
+    assert ask(operator, post("/v1/fleet/get-run")) == [200]
 
 
 def test_what_is_too_large_is_not_read_to_its_end(house):
@@ -184,7 +199,9 @@ def test_without_a_length_it_ends_at_the_limit():
     assert sent <= LARGEST + (1 << 20)
 
 
-@pytest.mark.parametrize("server", [None, ("0.0.0.0", 8001), ("127.0.0.1", 8000), ("127.0.0.1", None), ["10.0.0.1", 8001]])
+@pytest.mark.parametrize(
+    "server", [None, ("0.0.0.0", 8001), ("127.0.0.1", 8000), ("127.0.0.1", None), ["10.0.0.1", 8001]]
+)
 def test_who_is_not_surely_the_operator_is_a_party(server):
     behind, statuses = Behind(), []
 

@@ -57,16 +57,13 @@ def accepted_hashes(words: Collection[str]) -> list[str]:
 
 def reason_to_refuse(fab: Fab, run: Run, accepted: Collection[str]) -> str | None:
     """Why a node does not run this app, for its owner's eyes, or None."""
-    mark = hash_of(fab.content, run.override_config)
     if ANY in accepted:
         return None
+    mark = hash_of(fab.content, run.override_config)
     if mark not in accepted:
-        return (
-            f"the app {run.fab_id} {run.fab_version} with hash {mark} is not accepted here; look at it, and start this "
-            f"node with --accept {mark}"
-        )
-    if fab.hash_str != hashlib.sha256(fab.content).hexdigest() or (run.fab_id, run.fab_version) != get_fab_metadata(
-        fab.content
-    ):
+        name = ascii(f"{run.fab_id} {run.fab_version}")[:200]  # a stranger's words, on their way into the log
+        return f"the app {name} is not accepted here; look at it, and start this node with --accept {mark}"
+    named = (run.fab_id, run.fab_version, fab.hash_str)
+    if named != (*get_fab_metadata(fab.content), hashlib.sha256(fab.content).hexdigest()):
         return "the app is not the one that its run names"
     return None

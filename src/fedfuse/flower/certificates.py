@@ -65,8 +65,8 @@ def read_in_time(path: Path, mend: str, now: datetime | None = None) -> x509.Cer
 
 
 def expires_soon(path: Path, mend: str, now: datetime | None = None) -> list[str]:
-    """One sentence about a certificate whose end is near, and none about any other or where there is none."""
-    if not os.path.exists(path):  # also False where this process may not look
+    """One sentence about a certificate whose end is near, and none about any other, or one that cannot be read."""
+    if not os.access(path, os.R_OK):
         return []
     end = read_certificate(path).not_valid_after_utc
     left = end - (now or datetime.now(UTC))

@@ -7,35 +7,47 @@ the loopback address, and by no other.
 
 from __future__ import annotations
 
+import asyncio
+import json
 import re
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Message, Receive, Send], Awaitable[None]]
+Known = Callable[[Mapping[str, str]], bool]
+"""Whether the headers of a request prove that a registered node sent it."""
 
-PUBLIC = re.compile(r"/health|/v1/fleet/[a-z]+(-[a-z]+)*")
+HEALTH, FLEET = "/health", re.compile(r"/v1/fleet/[a-z]+(-[a-z]+)*")
 """Every path that is passed on, as the application behind will read it."""
 LARGEST = 64 << 20
-"""Bytes of one request: Flower sends large arrays in pieces of 5 MB, and reads a request before it asks who sent it."""
-SENTENCE = b"Parties reach the fleet API here and nothing else; operators use the SuperLink's own machine.\n"
+"""Bytes of one request; Flower sends large arrays in pieces of 5 MB."""
+ELSEWHERE = "parties reach the fleet API here and nothing else; operators use the SuperLink's own machine"
+UNKNOWN = "this key is not registered at the SuperLink; its operator does so with fedfuse flower register"
 
 
 class Gate:
-    """An ASGI application around Flower's, which decides by the socket through which a request came."""
+    """An ASGI application around Flower's, which decides by the socket through which a request came.
 
-    def __init__(self, application: Application, operator: tuple[str, int]) -> None:
-        self.application, self.operator = application, operator
+    Flower reads a request before it asks who sent it; with ``known``, nothing of a stranger's is read.
+    """
+
+    def __init__(self, application: Application, operator: tuple[str, int], known: Known | None = None) -> None:
+        self.application, self.operator, self.known = application, operator, known
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan" or self._is_the_operators(scope):
             await self.application(scope, receive, send)
-        elif scope["type"] != "http" or not PUBLIC.fullmatch(scope["path"]):
-            await _refuse(scope, send, 403, SENTENCE)
+        elif scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+        elif scope["path"] != HEALTH and not FLEET.fullmatch(scope["path"]):
+            await _refuse(send, 403, ELSEWHERE)
+        elif scope["path"] != HEALTH and not await self._is_known(scope):
+            await _refuse(send, 401, UNKNOWN)
         elif _announced(scope) > LARGEST:
-            await _refuse(scope, send, 413, b"Too large.\n")
+            await _refuse(send, 413, "too large")
         else:
             await self.application(scope, _at_most(LARGEST, receive), send)
 
@@ -44,14 +56,17 @@ class Gate:
         server = scope.get("server")
         return server is not None and tuple(server) == self.operator
 
+    async def _is_known(self, scope: Message) -> bool:
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        return self.known is None or await asyncio.to_thread(self.known, headers)
 
-async def _refuse(scope: Message, send: Send, status: int, sentence: bytes) -> None:
-    if scope["type"] != "http":
-        await send({"type": "websocket.close", "code": 1008})
-        return
-    headers = [(b"content-type", b"text/plain"), (b"content-length", str(len(sentence)).encode())]
+
+async def _refuse(send: Send, status: int, sentence: str) -> None:
+    """In the form in which Flower's nodes and commands look for a reason."""
+    body = json.dumps({"code": status, "detail": sentence}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": [*headers, (b"connection", b"close")]})
-    await send({"type": "http.response.body", "body": sentence})
+    await send({"type": "http.response.body", "body": body})
 
 
 def _announced(scope: Message) -> int:

@@ -104,7 +104,9 @@ def read_public(path: Path) -> ec.EllipticCurvePublicKey:
     except UnsupportedAlgorithm:
         key = None
     if not isinstance(key, ec.EllipticCurvePublicKey):
-        raise ConfigError(f"{path} is not of an elliptic curve that Flower takes; the party makes its key with fedfuse flower key")
+        raise ConfigError(
+            f"{path} is not of an elliptic curve that Flower takes; the party makes its key with fedfuse flower key"
+        )
     return key
 
 

@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import threading
+from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -25,12 +26,17 @@ from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import uvicorn
+from fastapi import HTTPException
+from flwr.proto.fleet_pb2 import ActivateNodeRequest
+from flwr.supercore.constant import FLEET_HTTP_PUBLIC_KEY_HEADER
 from flwr.superlink.cli import flower_superlink as flower
+from flwr.superlink.routers.fleet.node_auth import authenticate_node
+from flwr.superlink.servicer.fleet import fleet_handlers
 
 from fedfuse.core.errors import ConfigError
 from fedfuse.flower.deployment import OPERATOR, superexec_command, superlink_command
 from fedfuse.flower.flower_version import check_version
-from fedfuse.flower.gate import Gate
+from fedfuse.flower.gate import Gate, Known
 from fedfuse.flower.parties import FOLDER
 
 logger = logging.getLogger("flwr")
@@ -71,14 +77,41 @@ def serve(link: SuperLink) -> None:
 def _run_flower(command: Sequence[str], sockets: list[socket.socket]) -> None:
     def run(app: Any, **options: Any) -> None:
         options = {key: options[key] for key in ("access_log", "log_config", "ssl_keyfile", "ssl_certfile")}
-        gate = Gate(app, sockets[0].getsockname())
+        gate = Gate(app, sockets[0].getsockname(), known_to(app) if app.state.enable_supernode_auth else None)
         logger.info("fedfuse: the operator's address is %s, the parties' is %s", *map(_address, sockets))
         config = uvicorn.Config(gate, **options, ws="none", proxy_headers=False, server_header=False)
         uvicorn.Server(config).run(sockets)
 
     flower.uvicorn = SimpleNamespace(run=run)
+    fleet_handlers.push_messages = own_answers(fleet_handlers.push_messages)
     sys.argv = list(command)
     flower.flower_superlink()
+
+
+def known_to(app: Any) -> Known:
+    """Whether a request is signed by a registered key, by Flower's own rules, before any of its body is read."""
+
+    def known(headers: Mapping[str, str]) -> bool:
+        try:
+            key = b64decode(headers[FLEET_HTTP_PUBLIC_KEY_HEADER], validate=True)
+            claim = SimpleNamespace(protobuf_request=ActivateNodeRequest(public_key=key))
+            authenticate_node(SimpleNamespace(headers=headers, state=claim))
+        except (KeyError, ValueError, HTTPException):
+            return False
+        return app.state.linkstate_factory.state().get_node_id_by_public_key(key) is not None
+
+    return known
+
+
+def own_answers(push: Callable[..., Any]) -> Callable[..., Any]:
+    """Flower's function that takes a node's answers, for those that the node gives in its own name."""
+
+    def push_own(request: Any, state: Any) -> Any:
+        if any(message.metadata.src_node_id != request.node.node_id for message in request.messages_list):
+            raise HTTPException(403, "an answer in another node's name")
+        return push(request=request, state=state)
+
+    return push_own
 
 
 def _start_superexec(link: SuperLink, secret: Path, owner: pwd.struct_passwd | None) -> subprocess.Popen[bytes]:
