@@ -20,22 +20,11 @@ from tests.cli.test_cli import QUICK, InProcess, command, in_process, only_sente
 __all__ = ["in_process"]
 
 
-@pytest.fixture
-def run(tmp_path: Path, in_process: InProcess) -> tuple[Path, str]:
-    """A run folder, and what the run printed as JSON."""
+def test_events_and_metrics_of_a_run_can_be_printed(tmp_path: Path, in_process: InProcess) -> None:
     answer = in_process("run", "digits", "--json", "--out", "mine", *settings(*QUICK))
     assert (answer.returncode, answer.stderr) == (0, "")
-    return tmp_path / "mine", answer.stdout
-
-
-def test_the_events_are_printed_as_the_log_has_them(run: tuple[Path, str]) -> None:
-    folder, printed = run
-    assert printed == RunFolder(folder).events.read_text()
-    assert [json.loads(line)["event"] for line in printed.splitlines()][-1] == "run_finished"
-
-
-@pytest.mark.usefixtures("run")
-def test_the_metrics_can_be_printed_once(in_process: InProcess) -> None:
+    assert answer.stdout == RunFolder(tmp_path / "mine").events.read_text()
+    assert [json.loads(line)["event"] for line in answer.stdout.splitlines()][-1] == "run_finished"
     answer = in_process("monitor", "mine", "--once")
     assert answer.returncode == 0
     assert 'fedfuse_run_complete{run="mine"} 1\n' in answer.stdout

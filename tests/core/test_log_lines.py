@@ -54,8 +54,10 @@ class TestALine:
         assert (record["level"], record["message"]) == (level, message)
 
     def test_without_a_level_has_that_of_the_line_before(self) -> None:
-        lines = records("ERROR :     it broke", "Traceback (most recent call last):", "INFO :      goes on")
-        assert [record["level"] for record in lines] == ["ERROR", "ERROR", "INFO"]
+        lines = records(
+            "WARNING :   it may break", "  soon", "INFO :      goes on", "Traceback (most recent ...", "  here"
+        )
+        assert [record["level"] for record in lines] == ["WARNING", "WARNING", "INFO", "ERROR", "ERROR"]
 
     def test_that_says_nothing_is_left_out(self) -> None:
         assert [r["message"] for r in records("\n", "INFO :      one\n", "  \t \n", "\033[0m\n")] == ["one"]

@@ -100,6 +100,11 @@ class Composed:
             timeout=PATIENCE,
         )  # fmt: skip
 
+    def wait_for(self, link: subprocess.Popen[bytes]) -> None:
+        """Until the SuperLink's health check says so."""
+        wait_until(lambda: self.is_healthy() or link.poll() is not None, self.story)
+        assert link.poll() is None, self.story()
+
     def is_healthy(self) -> bool:
         _, _, _, code = SERVICES["superlink"]["healthcheck"]["test"]
         code = code.replace("localhost:8000", f"localhost:{self.ports['8000']}")
@@ -153,8 +158,8 @@ def test_three_parties_a_run_a_backup_and_its_restoration(tmp_path: Path) -> Non
     composed = prepared(tmp_path, config)
     database, backup = composed.path("superlink", "/state/superlink.db"), tmp_path / "backup.db"
     with ExitStack() as parties:
-        with composed.up("superlink"):
-            wait_until(composed.is_healthy, composed.story)
+        with composed.up("superlink") as link:
+            composed.wait_for(link)
             registered(composed)
             for name in PARTIES:
                 parties.enter_context(composed.up(name, "--port", str(free_port())))
@@ -170,8 +175,8 @@ def test_three_parties_a_run_a_backup_and_its_restoration(tmp_path: Path) -> Non
         for path in (database, *database.parent.glob("superlink.db-*")):
             path.unlink()
         backup.rename(database)
-        with composed.up("superlink"):
-            wait_until(composed.is_healthy, composed.story)
+        with composed.up("superlink") as link:
+            composed.wait_for(link)
             wait_until(lambda: composed.nodes() == before, composed.story)
     for log in tmp_path.glob("*.log"):
         lines = [json.loads(line) for line in log.read_text().splitlines()]

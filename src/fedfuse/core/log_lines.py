@@ -69,6 +69,8 @@ def stamped(lines: Iterable[bytes], form: Form) -> Iterator[str]:
             continue
         if found := LINE.fullmatch(text):
             level, text = found["level"], found["message"]
+        elif text.startswith("Traceback ("):
+            level = "ERROR"
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         if form is Form.JSON:
             yield json.dumps({"time": now, "level": level, "message": text})

@@ -14,7 +14,7 @@ FORMAT, OURS = "fedfuse-format", 1
 def foreign(config: Mapping[str, Any] | None) -> str | None:
     """Why a message with this config is not read, if it is not; one that says nothing, as a guest's, has format 1."""
     theirs = 1 if config is None else config.get(FORMAT, 1)
-    if theirs == OURS and isinstance(theirs, int):
-        return None
     number = theirs if type(theirs) is int else "unknown"
+    if number == OURS:
+        return None
     return f"its records have format {number}, this fedfuse has {OURS}; install versions of one format on both sides"
