@@ -74,7 +74,7 @@ same-bits: $(VENV)/installed
 # What is installed in both environments, as CycloneDX files in build/, and which of it has known vulnerabilities; its tools
 # have an environment of their own. Error 1: some were found; Error 3: the vulnerability service could not be asked.
 audit: $(VENV)/installed $(ENGINES)/installed $(AUDIT)/installed
-	deploy/audit $(AUDIT) build $(VENV) $(ENGINES)
+	@$(PYTHON) deploy/audit.py $(AUDIT) build $(VENV) $(ENGINES)
 
 clean:
 	rm -rf $(VENV) $(ENGINES) $(AUDIT) .same-bits .bench build dist papers/build src/*.egg-info papers/src/*.egg-info .coverage* coverage.json
@@ -113,5 +113,5 @@ $(ENGINES)/installed: pyproject.toml
 
 $(AUDIT)/installed:
 	rm -rf $(AUDIT) && $(PYTHON) -m venv $(AUDIT)
-	$(AUDIT)/bin/python -m pip --quiet --disable-pip-version-check install pip-audit cyclonedx-bom
+	$(AUDIT)/bin/python -m pip --quiet --disable-pip-version-check install "pip-audit>=2.10,<3" "cyclonedx-bom>=7,<8"
 	@touch $@

@@ -1,62 +1,82 @@
-"""The audit's three outcomes, with programs in place of its tools: nothing known, something known, nobody to ask."""
+"""The audit's outcomes, with programs in place of its tools: nothing known, something known, nobody to ask."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-AUDIT = Path(__file__).parents[2] / "deploy" / "audit"
-LAST = 'for last; do :; done; touch "$(dirname "$0")/asked"'
-CLEAN = f'#!/bin/sh\n{LAST}\necho "{{}}" > "$last"\n'
-FOUND = f'#!/bin/sh\n{LAST}\necho "{{}}" > "$last"\nexit 1\n'
-UNREACHABLE = f"#!/bin/sh\n{LAST}\necho no route to host >&2\nexit 1\n"
+AUDIT = Path(__file__).parents[2] / "deploy" / "audit.py"
+TOOL = """#!{python}
+import sys
+from pathlib import Path
+words, report = sys.argv, {report!r}
+if "cyclonedx" in words[0]:
+    Path(words[words.index("--output-file") + 1]).write_text("{{}}")
+elif report is not None:
+    assert "torch==2.13.0" in Path(words[words.index("--requirement") + 1]).read_text().splitlines()
+    Path(words[words.index("--output") + 1]).write_text(report)
+sys.exit({code})
+"""
+FINE = {"name": "fine", "version": "1.0", "vulns": []}
+BAD = {"name": "bad", "version": "0.9", "vulns": [{"id": "PYSEC-1"}]}
+SKIPPED = {"name": "odd", "skip_reason": "Dependency not found"}
 
 
-def audited(folder: Path, *auditors: str) -> subprocess.CompletedProcess[str]:
-    """One environment for each auditor, which answers for it."""
-    tools, environments = folder / "tools" / "bin", []
+def audited(folder: Path, packages: list[dict[str, object]] | None, code: int) -> subprocess.CompletedProcess[str]:
+    """With an auditor that writes this report, or none, and ends with this code."""
+    tools, environment = folder / "tools" / "bin", folder / ".venv-mine"
     tools.mkdir(parents=True)
-    for number, auditor in enumerate(auditors):
-        own = folder / f".venv-{number}" / "bin"
-        own.mkdir(parents=True)
-        (own / "python").symlink_to(sys.executable)
-        (tools / f"auditor-{number}").write_text(auditor)
-        environments.append(str(own.parent))
-    choose = 'case "$*" in *audit-venv-1.json*) n=1;; *) n=0;; esac\nexec sh "$(dirname "$0")/auditor-$n" "$@"\n'
-    for name, text in (
-        ("pip-audit", choose),
-        ("cyclonedx-py", 'while [ "$1" != --output-file ]; do shift; done; echo "{}" > "$2"\n'),
-    ):
-        (tools / name).write_text(f"#!/bin/sh\n{text}")
+    report = None if packages is None else json.dumps({"dependencies": packages})
+    for name, own in (("pip-audit", code), ("cyclonedx-py", 0)):
+        (tools / name).write_text(TOOL.format(python=sys.executable, report=report, code=own))
         (tools / name).chmod(0o755)
-    command = [AUDIT, tools.parent, folder / "build", *environments]
+    (environment / "bin").mkdir(parents=True)
+    (environment / "bin" / "python").write_text("#!/bin/sh\nprintf 'fine==1.0\\ntorch==2.13.0\\n'\n")
+    (environment / "bin" / "python").chmod(0o755)
+    command = [sys.executable, AUDIT, tools.parent, folder / "build", environment]
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 
 @pytest.mark.parametrize(
-    ("auditors", "code", "words"),
+    ("packages", "auditor", "code", "words"),
     [
-        ([CLEAN], 0, "no known vulnerabilities"),
-        ([FOUND], 1, "known vulnerabilities, see"),
-        ([UNREACHABLE], 3, "NOT AUDITED"),
-        ([FOUND, UNREACHABLE], 1, "NOT AUDITED"),
-        ([UNREACHABLE, FOUND], 1, "NOT AUDITED"),
-        ([CLEAN, UNREACHABLE], 3, "NOT AUDITED"),
+        ([FINE, FINE], 0, 0, "no known vulnerabilities in 2 packages\n"),
+        ([FINE, SKIPPED], 0, 0, "no known vulnerabilities in 1 packages; NOT AUDITED: odd\n"),
+        ([FINE, BAD, SKIPPED], 1, 1, "known vulnerabilities in bad 0.9, see"),
+        (None, 1, 3, "NOT AUDITED, because the vulnerability service could not be asked\n"),
+        ([SKIPPED, SKIPPED], 0, 3, "NOT AUDITED, because the vulnerability service could not be asked\n"),
     ],
-    ids=["clean", "found", "unreachable", "found then unreachable", "unreachable then found", "clean then unreachable"],
+    ids=["clean", "one is unknown", "found", "unreachable", "a service that knows nothing"],
 )
-def test_the_outcome(tmp_path: Path, auditors: list[str], code: int, words: str) -> None:
-    done = audited(tmp_path, *auditors)
-    assert done.returncode == code, done.stderr
+def test_the_outcome(
+    tmp_path: Path, packages: list[dict[str, object]] | None, auditor: int, code: int, words: str
+) -> None:
+    done = audited(tmp_path, packages, auditor)
+    assert (done.returncode, done.stderr) == (code, "")
     assert words in done.stdout
-    written = {path.name for path in (tmp_path / "build").glob("sbom-*")}
-    assert written == {f"sbom-venv-{number}.json" for number in range(len(auditors))}
+    assert (tmp_path / "build" / "sbom-venv-mine.json").exists()
 
 
 def test_an_old_report_is_not_taken_for_a_new_one(tmp_path: Path) -> None:
     (tmp_path / "build").mkdir()
-    (tmp_path / "build" / "audit-venv-0.json").write_text("{}")
-    assert audited(tmp_path, UNREACHABLE).returncode == 3
+    (tmp_path / "build" / "audit-venv-mine.json").write_text(json.dumps({"dependencies": [FINE]}))
+    assert audited(tmp_path, None, 1).returncode == 3
+
+
+def test_a_build_is_asked_about_by_its_public_version(tmp_path: Path) -> None:
+    """Nobody knows 2.13.0+cpu, and our own package is nobody's business."""
+    namespace = {"__name__": "audit"}
+    exec(AUDIT.read_text(), namespace)
+    for name, version in (("torch", "2.13.0+cpu"), ("fedfuse", "0.1.0"), ("numpy", "2.4.6")):
+        about = tmp_path / f"{name}.dist-info" / "METADATA"
+        about.parent.mkdir()
+        about.write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    code = f"import sys; sys.path[:] = [p for p in sys.path if 'site-packages' not in p] + [{str(tmp_path)!r}]\n"
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code + namespace["FROZEN"]], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == "numpy==2.4.6\ntorch==2.13.0\n"

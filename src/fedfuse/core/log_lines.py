@@ -65,12 +65,12 @@ def stamped(lines: Iterable[bytes], form: Form) -> Iterator[str]:
     level = "INFO"
     for raw in lines:
         text = COLOUR.sub("", raw.decode(errors="replace")).strip()
-        if not text:
-            continue
         if found := LINE.fullmatch(text):
             level, text = found["level"], found["message"]
         elif text.startswith("Traceback ("):
             level = "ERROR"
+        if not text:
+            continue
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         if form is Form.JSON:
             yield json.dumps({"time": now, "level": level, "message": text})
