@@ -126,6 +126,7 @@ class Deployment:
         wait_until(self._link_listens, self.story)
 
     def _link_listens(self) -> bool:
+        assert self.processes["link"].poll() is None, self.story()
         try:
             return httpx.get(f"https://{self.host}:{self.port}/health", verify=self.trust()).is_success
         except httpx.HTTPError:

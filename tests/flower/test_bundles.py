@@ -142,7 +142,9 @@ class TestNode:
         state = NodeStateFactory(objectstore_factory=objects).state()
         state.set_node_id(3)
         question = Message(RecordDict(), dst_node_id=3, message_type="query")
-        question.metadata.__dict__.update(_message_id=question.object_id, _run_id=7, _src_node_id=1)
+        question.metadata.__dict__.update(_run_id=7, _src_node_id=1)
+        question.metadata.__dict__["_message_id"] = question.object_id
+        objects_of = flower.get_all_nested_objects(question)
         fab, run = offer(bundle, **settings)
         number = guarded(flower._pull_and_store_message, accepted)(
             state=state,
@@ -151,7 +153,7 @@ class TestNode:
             receive=lambda: (question, flower.get_object_tree(question)),
             get_run=lambda _number: run,
             get_fab=lambda _hash, _number: fab,
-            pull_object=lambda _run, _object: question.deflate(),
+            pull_object=lambda _run, name: objects_of[name].deflate(),
             confirm_message_received=lambda _run, _object: None,
             trusted_entities=None,
         )

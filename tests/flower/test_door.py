@@ -39,7 +39,6 @@ from fedfuse.flower.parties import Parties
 from fedfuse.flower.registration import register, unregister
 from fedfuse.flower.supernode import REFUSAL
 from tests.flower.deployment import (
-    ENGINE,
     PATIENCE,
     REAL_PROCESSES,
     Deployment,
@@ -203,7 +202,7 @@ class TestParties:
         make_node_key(tmp_path, 6)
         for address, reason in (
             (f"127.0.0.1:{free_port()}", "no SuperLink answers at"),
-            (f"{deployment.host}:{deployment.port}", "refuses: 403 Forbidden"),
+            (f"{deployment.host}:{deployment.port}", "refuses: parties reach the fleet API here and nothing else"),
         ):
             with pytest.raises(FedfuseError, match=reason):
                 register(deployment.keys, tmp_path / "client-6.pub", 6, address)
@@ -218,10 +217,10 @@ class TestRuns:
     pytestmark = REAL_PROCESSES
 
     def test_a_node_runs_what_was_accepted_and_says_what_was_not(self, deployment, tmp_path):
-        """And the SuperExec, which was killed before, is there again."""
+        """The run waits until it is accepted. And the SuperExec, which was killed before, is there again."""
         (superexec,) = [pid for pid in below(deployment.processes["link"].pid) if "superexec" in command_of(pid)]
         os.kill(superexec, signal.SIGKILL)
-        config = config_of("fedavg", rounds=1, clients=2, seed=20, engine={**ENGINE, "quorum": 1.0, "wait": 20})
+        config = config_of("fedavg", rounds=1, clients=2, seed=20)
         deployment.stop_node(1)
         deployment.start_node(1, accept="ab" * 32)
         log = deployment.folder / "node-1.log"
@@ -230,11 +229,9 @@ class TestRuns:
         wait_until(lambda: f"start this node with --accept {mark}" in log.read_text(), deployment.story)
         (number,) = seen_by_the_operator(deployment)[1]
         wait_until(lambda: REFUSAL in deployment.flwr("log", str(number), "fedfuse", "--show").stdout, deployment.story)
-        assert not (out / "summary.json").exists()
         deployment.stop_node(1)
         deployment.start_node(1, accept=mark)
-        wait_until(lambda: not deployment.server_apps(), deployment.story)
-        deployment.run("guarded", config)
+        deployment.wait_for(out / "summary.json")
         assert_same(out, config, tmp_path)
 
     def test_sigterm_ends_all_of_it(self, tmp_path):

@@ -7,6 +7,7 @@ import re
 import socket
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 import uvicorn
@@ -60,13 +61,18 @@ def house(request):
 
 
 def ask(address, *requests: bytes) -> list[int]:
-    """The status of every answer to these bytes."""
-    with socket.create_connection(address, timeout=10) as connection:
+    """The status of every answer to these bytes, until as many came or no more do."""
+    answer = b""
+    with socket.create_connection(address, timeout=2) as connection:
         connection.sendall(b"".join(requests))
-        connection.shutdown(socket.SHUT_WR)
-        answer = b""
-        while chunk := connection.recv(65536):
-            answer += chunk
+        with suppress(TimeoutError, ConnectionResetError):
+            while len(statuses(answer)) < len(requests) and (chunk := connection.recv(65536)):
+                answer += chunk
+                connection.settimeout(0.3)
+    return statuses(answer)
+
+
+def statuses(answer: bytes) -> list[int]:
     return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d{3})", answer)]
 
 
@@ -109,8 +115,7 @@ def test_an_encoded_path_is_judged_as_it_will_be_read(house):
 def test_nothing_else_is_behind_the_door(house):
     behind, _, parties = house
     for path in [*FORBIDDEN, *TRICKS]:
-        statuses = ask(parties, post(path.encode("latin-1")))
-        assert 200 not in statuses, path
+        assert 200 not in ask(parties, post(path.encode("latin-1"))), path
         assert behind.asked == [], path
     assert ask(parties, post("/docs")) == [403]
 
@@ -152,13 +157,13 @@ def test_a_request_hidden_in_anothers_body_is_its_body_or_nothing(house):
     behind, _, parties = house
     hidden = post("/v1/control/list-runs")
     chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(hidden), hidden)
-    ask(parties, b"POST /health HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n", chunked)
+    ask(parties, b"POST /health HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n" + chunked)
     ask(
         parties, b"POST /health HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\ntransfer-encoding: chunked\r\n\r\n", chunked
     )
-    ask(parties, b"POST /health HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\ncontent-length: 5\r\n\r\n", hidden)
-    ask(parties, b"POST /health HTTP/1.1\r\nhost: x\r\ntransfer-encoding: xchunked\r\n\r\n", hidden)
-    ask(parties, b"POST /health HTTP/1.1\r\nhost: x\r\ncontent-length : 3\r\n\r\n", hidden)
+    ask(parties, b"POST /health HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\ncontent-length: 5\r\n\r\n" + hidden)
+    ask(parties, b"POST /health HTTP/1.1\r\nhost: x\r\ntransfer-encoding: xchunked\r\n\r\n" + hidden)
+    ask(parties, b"POST /health HTTP/1.1\r\nhost: x\r\ncontent-length : 3\r\n\r\n" + hidden)
     ask(parties, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
     ask(parties, b"GET /v1/control/list-runs\r\n")
     assert {path for path, _ in behind.asked} <= {"/health"}
@@ -188,32 +193,32 @@ def test_without_a_length_it_ends_at_the_limit():
 
     async def endless():
         nonlocal sent
-        sent += 1 << 20
-        return {"type": "http.request", "body": bytes(1 << 20), "more_body": True}
+        sent += 8 << 20
+        return {"type": "http.request", "body": bytes(8 << 20), "more_body": True}
 
     async def send(_message): ...
 
     scope = {"type": "http", "path": "/v1/fleet/push-object", "headers": [], "server": ("10.0.0.1", 8000)}
     asyncio.run(Gate(behind, ("127.0.0.1", 8001))(scope, endless, send))
     assert behind.asked == []
-    assert sent <= LARGEST + (1 << 20)
+    assert sent <= LARGEST + (8 << 20)
 
 
 @pytest.mark.parametrize(
     "server", [None, ("0.0.0.0", 8001), ("127.0.0.1", 8000), ("127.0.0.1", None), ["10.0.0.1", 8001]]
 )
 def test_who_is_not_surely_the_operator_is_a_party(server):
-    behind, statuses = Behind(), []
+    behind, sent = Behind(), []
 
     async def receive():
         return {"type": "http.request", "body": b""}
 
     async def send(message):
-        statuses.append(message.get("status"))
+        sent.append(message.get("status"))
 
     scope = {"type": "http", "path": "/v1/control/list-runs", "headers": [], "server": server}
     asyncio.run(Gate(behind, ("127.0.0.1", 8001))(scope, receive, send))
-    assert (behind.asked, statuses[0]) == ([], 403)
+    assert (behind.asked, sent[0]) == ([], 403)
 
 
 def test_websockets_are_closed():

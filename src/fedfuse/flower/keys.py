@@ -78,7 +78,7 @@ def renew(folder: Path, hosts: Sequence[str], days: int, now: datetime | None = 
     if _bytes_of(signer.public_key()) != _bytes_of(ca.public_key()):
         raise ConfigError(f"{folder / CA_KEY} is not the key of {folder / CA}; take both from one keys folder")
     known = hosts_of(read_certificate(folder / CERTIFICATE))
-    end = min(now + timedelta(days=days), ca.not_valid_after_utc)
+    end: datetime = min(now + timedelta(days=days), ca.not_valid_after_utc)
     certificate = certificate_of(server.public_key(), [*known, *hosts], signer, now, end)
     write_bytes(folder / CERTIFICATE, pem(certificate))
     return end
@@ -105,7 +105,7 @@ def read_public(path: Path) -> ec.EllipticCurvePublicKey:
         key = None
     if not isinstance(key, ec.EllipticCurvePublicKey):
         raise ConfigError(
-            f"{path} is not of an elliptic curve that Flower takes; the party makes its key with fedfuse flower key"
+            f"{path} is not the .pub of a key that Flower takes; the party makes one with fedfuse flower key"
         )
     return key
 

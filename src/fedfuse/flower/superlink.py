@@ -20,6 +20,7 @@ from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
@@ -29,7 +30,6 @@ import uvicorn
 from fastapi import HTTPException
 from flwr.proto.fleet_pb2 import ActivateNodeRequest
 from flwr.supercore.constant import FLEET_HTTP_PUBLIC_KEY_HEADER
-from flwr.superlink.cli import flower_superlink as flower
 from flwr.superlink.routers.fleet.node_auth import authenticate_node
 from flwr.superlink.servicer.fleet import fleet_handlers
 
@@ -39,6 +39,7 @@ from fedfuse.flower.flower_version import check_version
 from fedfuse.flower.gate import Gate, Known
 from fedfuse.flower.parties import FOLDER
 
+flower = import_module("flwr.superlink.cli.flower_superlink")  # beside a function of the same name
 logger = logging.getLogger("flwr")
 REST = 1.0
 """Seconds until a SuperExec that ended is started again."""

@@ -64,7 +64,7 @@ def guarded(take: Take, accepted: Collection[str]) -> Take:
             logger.error("fedfuse: run %s refused: %s", message.metadata.run_id, refusal)
             reply = Message(Error(ErrorCode.INVALID_FAB, REFUSAL), reply_to=message)
             flower._insert_message(reply, rest["state"], rest["object_store"])
-            return message.metadata.run_id
+            return int(message.metadata.run_id)
 
     return take_if_accepted
 
