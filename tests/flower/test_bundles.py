@@ -59,6 +59,9 @@ class TestHash:
             copy.write_bytes(file.read_bytes())
             copy.chmod(0o700)
             os.utime(copy, (1, 1))
+        for folder in ("keys", "runs/x"):
+            (other / folder).mkdir(parents=True)
+            (other / folder / "parties.json").write_text("{}")
         (other / "our_app" / "__pycache__").mkdir()
         (other / "our_app" / "__pycache__" / "x.pyc").write_bytes(b"made by a run")
         assert hash_of_app(other) == hash_of_app(app)

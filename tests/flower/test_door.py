@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import shutil
 import signal
 import socket
 import ssl
@@ -29,11 +30,13 @@ from flwr.supercore.control import ControlHttpClient
 from flwr.supercore.primitives.asymmetric import public_key_to_bytes, sign_message
 from flwr.supercore.protobuf.constants import PROTOBUF_MEDIA_TYPE
 from flwr.supercore.protobuf.translation import PROTOBUF_REQUEST_TYPES
+from typer.testing import CliRunner
 
+from fedfuse.cli.app import app as cli
 from fedfuse.core.errors import ConfigError, FedfuseError
-from fedfuse.flower import superlink
+from fedfuse.flower import superexec, superlink
 from fedfuse.flower.bundles import hash_of_app
-from fedfuse.flower.deployment import connection
+from fedfuse.flower.deployment import _database, connection
 from fedfuse.flower.keys import make_keys, make_node_key
 from fedfuse.flower.parties import Parties
 from fedfuse.flower.registration import register, unregister
@@ -122,7 +125,7 @@ class TestFromAPartysPlace:
         with httpx.Client(base_url=f"https://{deployment.host}:{deployment.port}", verify=deployment.trust()) as door:
             for path, request, proof in tries:
                 answer = door.post(f"/v1/fleet/{path}", content=request.SerializeToString(), headers=PROTOBUF | proof)
-                assert answer.status_code == 401, (path, answer.text)
+                assert answer.status_code == (404 if path == "activate-node" else 401), (path, answer.text)
             request = RegisterNodeFleetRequest(public_key=public)
             content = request.SerializeToString()
             answer = door.post("/v1/fleet/register-node", content=content, headers=PROTOBUF | credentials(other))
@@ -170,8 +173,10 @@ class TestParties:
     def test_a_fourth_one_a_lost_key_and_a_farewell(self, deployment, tmp_path):
         keys, operator = deployment.keys, deployment.operator
         (tmp_path / "ca.crt").write_bytes((keys / "ca.crt").read_bytes())
-        make_node_key(tmp_path, 3)
-        first = register(keys, tmp_path / "client-3.pub", 3, operator)
+        mark = self.say("key", tmp_path, "--client", 3).split("SHA256:")[1].split()[0]
+        port = ("--operator-port", deployment.operator_port)
+        assert mark in self.say("register", keys, tmp_path / "client-3.pub", "--client", 3, *port)
+        first = Parties(keys).registered()[3]
         assert register(keys, tmp_path / "client-3.pub", 3, operator) == first, "again changes nothing"
         with pytest.raises(ConfigError, match="is the key of client 3"):
             register(keys, tmp_path / "client-3.pub", 4, operator)
@@ -184,7 +189,7 @@ class TestParties:
         assert deployment.processes["node-3"].wait(timeout=PATIENCE) is not None, "its key is let in no longer"
         with pytest.raises(ConfigError, match="was unregistered, and Flower lets no key in again"):
             register(keys, tmp_path / "client-3.pub", 3, operator)
-        assert unregister(keys, 3, operator) == second
+        assert second.key in self.say("unregister", keys, "--client", 3, *port)
         with pytest.raises(ConfigError, match="client 3 is not registered; registered: 0, 1"):
             unregister(keys, 3, operator)
         deployment.end("node-3")
@@ -208,6 +213,12 @@ class TestParties:
                 register(deployment.keys, tmp_path / "client-6.pub", 6, address)
         assert 6 not in Parties(deployment.keys).registered()
 
+    def say(self, *words):
+        """To the command line, and what it answers."""
+        answer = CliRunner().invoke(cli, ["flower", *map(str, words)])
+        assert answer.exit_code == 0, answer.output
+        return answer.output
+
     def log(self, deployment, client):
         return (deployment.folder / f"node-{client}.log").read_text()
 
@@ -217,9 +228,11 @@ class TestRuns:
     pytestmark = REAL_PROCESSES
 
     def test_a_node_runs_what_was_accepted_and_says_what_was_not(self, deployment, tmp_path):
-        """The run waits until it is accepted. And the SuperExec, which was killed before, is there again."""
-        (superexec,) = [pid for pid in below(deployment.processes["link"].pid) if "superexec" in command_of(pid)]
-        os.kill(superexec, signal.SIGKILL)
+        """The run waits until it is accepted. And the SuperExec, killed before and its secret tidied up, is back."""
+        (pid,) = [pid for pid in below(deployment.processes["link"].pid) if "superexec" in command_of(pid)]
+        words = command_of(pid).split()
+        shutil.rmtree(Path(words[words.index("--superexec-auth-secret-file") + 1]).parent)
+        os.kill(pid, signal.SIGKILL)
         config = config_of("fedavg", rounds=1, clients=2, seed=20)
         deployment.stop_node(1)
         deployment.start_node(1, accept="ab" * 32)
@@ -249,20 +262,34 @@ class TestServerAppsOfAnotherUser:
     def test_they_cannot_read_keys(self, monkeypatch):
         with tempfile.TemporaryDirectory() as folder:
             Path(folder).chmod(0o755)
-            keys = Path(folder) / "keys"
+            keys, database = Path(folder) / "keys", Path(folder) / "keys" / "superlink.db"
             make_keys(keys, 1, [], days=1)
+            _database(database)
             for user, code in ((None, 0), ("nobody", 1)):
-                owner = superlink._owner(user)
-                for name in ("server.key", "ca.key", "client-0"):
-                    monkeypatch.setattr(superlink, "superexec_command", lambda *_, name=name: ["cat", str(keys / name)])
-                    link = superlink.SuperLink("127.0.0.1", 1, 2, keys, None, user)
-                    assert superlink._start_superexec(link, keys, owner).wait(timeout=20) == code
-            monkeypatch.setattr(superlink, "superexec_command", lambda *_: ["cat", str(keys / "ca.crt")])
-            assert superlink._start_superexec(link, keys, owner).wait(timeout=20) == 0, "who they speak to, they know"
+                one = superexec.SuperExec(1, keys, user, Path(folder) / f"secret-{user}")
+
+                def reads(path, one=one):
+                    monkeypatch.setattr(superexec, "superexec_command", lambda *_: ["cat", str(path)])
+                    return one.start().wait(timeout=20)
+
+                assert [reads(keys / name) for name in ("server.key", "ca.key", "client-0")] == [code] * 3
+                assert reads(database) == code
+                assert reads(keys / "ca.crt") == 0, "whom it speaks to, it knows"
+                assert reads(one.secret) == 0
 
     def test_one_who_does_not_exist(self):
         with pytest.raises(ConfigError, match="--app-user ghost: this machine has no such user"):
             superlink.serve(superlink.SuperLink("127.0.0.1", 1, 2, None, None, "ghost"))
+
+    def test_the_secret_is_for_one_user_and_outlives_a_tidy_up(self, tmp_path):
+        one = superexec.SuperExec(1, None, None, tmp_path / "secret")
+        content = one.secret.read_bytes()
+        assert len(content) == 32
+        assert (one.secret.stat().st_mode & 0o777, one.secret.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+        shutil.rmtree(one.secret.parent)
+        one.write_secret()
+        assert one.secret.read_bytes() == content
+        assert one.secret.stat().st_mode & 0o777 == 0o600
 
 
 def test_an_occupied_port_is_one_sentence(tmp_path):

@@ -13,6 +13,7 @@ import pytest
 import uvicorn
 
 from fedfuse.flower.gate import LARGEST, Gate
+from fedfuse.flower.superlink import WEB
 
 
 class Behind:
@@ -41,16 +42,14 @@ class Behind:
         await send({"type": "http.response.body", "body": b"in"})
 
 
-@pytest.fixture(params=["httptools", "h11"])
-def house(request):
-    """A web server with two sockets, as the SuperLink's, on either of uvicorn's two parsers."""
+@pytest.fixture
+def house():
+    """A web server with two sockets, set as the SuperLink's is."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
     operator, parties = (listening.getsockname() for listening in sockets)
     behind = Behind()
-    options = {"ws": "none", "proxy_headers": False, "server_header": False}
     behind.gate = Gate(behind, operator)
-    config = uvicorn.Config(behind.gate, http=request.param, log_level="critical", **options)
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(uvicorn.Config(behind.gate, log_level="critical", **WEB))
     thread = threading.Thread(target=server.run, args=(sockets,), daemon=True)
     thread.start()
     while not server.started:
@@ -179,6 +178,15 @@ def test_of_a_stranger_nothing_is_read(house):
     assert ask(parties, post("/health")) == [200]
     assert ask(parties, post("/v1/control/list-runs", b"who: a friend")) == [403]
     assert ask(operator, post("/v1/fleet/get-run")) == [200]
+
+
+@pytest.mark.parametrize("start", [b"POST /", b"POST /health HTTP/1.1\r\nhost: x\r\nendless: "])
+def test_an_endless_head_is_cut_off(house, start):
+    """Nobody's memory fills while he is not yet known."""
+    with socket.create_connection(house[2], timeout=10) as connection:
+        connection.sendall(start)
+        with pytest.raises((ConnectionResetError, BrokenPipeError)):
+            connection.sendall(b"x" * 100_000_000)
 
 
 def test_what_is_too_large_is_not_read_to_its_end(house):

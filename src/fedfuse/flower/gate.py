@@ -22,6 +22,8 @@ Known = Callable[[Mapping[str, str]], bool]
 
 HEALTH, FLEET = "/health", re.compile(r"/v1/fleet/[a-z]+(-[a-z]+)*")
 """Every path that is passed on, as the application behind will read it."""
+FIRST = "/v1/fleet/activate-node"
+"""A node's first word. It ends silently at a 401, and says the reason of any other refusal."""
 LARGEST = 64 << 20
 """Bytes of one request; Flower sends large arrays in pieces of 5 MB."""
 ELSEWHERE = "parties reach the fleet API here and nothing else; operators use the SuperLink's own machine"
@@ -45,7 +47,7 @@ class Gate:
         elif scope["path"] != HEALTH and not FLEET.fullmatch(scope["path"]):
             await _refuse(send, 403, ELSEWHERE)
         elif scope["path"] != HEALTH and not await self._is_known(scope):
-            await _refuse(send, 401, UNKNOWN)
+            await _refuse(send, 404 if scope["path"] == FIRST else 401, UNKNOWN)
         elif _announced(scope) > LARGEST:
             await _refuse(send, 413, "too large")
         else:

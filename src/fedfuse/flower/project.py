@@ -32,6 +32,7 @@ def new_project(folder: Path, experiment: str | None = None) -> Path:
     write_text(folder / package / "experiment.yaml", text)
     for file in IN_PACKAGE:
         write_text(folder / package / file, (template / file).read_text(encoding="utf-8"))
+    write_text(folder / ".gitignore", "keys/\nruns/\n")  # what lies here and belongs into no bundle
     for file in FILLED_IN:
         filled = Template((template / file).read_text(encoding="utf-8")).substitute(name=name, package=package)
         write_text(folder / file, filled)

@@ -93,8 +93,8 @@ class Roster:
             if member is not None and not self.parties.may_play(node, member.client):
                 self._resting[node] = now + REST
                 logger.warning(
-                    "security: node %s says that it is client %s, but its key was not registered for that client; "
-                    "it gets no task",
+                    "security: node %s says that it is client %s, but its key was not registered for that client by "
+                    "fedfuse flower register; it gets no task",
                     node,
                     member.client,
                 )
