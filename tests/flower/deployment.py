@@ -137,11 +137,16 @@ class Deployment:
         return ssl.create_default_context(cafile=self.keys / "ca.crt")
 
     def start_node(
-        self, client: int, keys: Path | None = None, program: Sequence[str] = FEDFUSE, accept: str = "any"
+        self,
+        client: int,
+        keys: Path | None = None,
+        program: Sequence[str] = FEDFUSE,
+        accept: str = "any",
+        own: Sequence[str] = (),
     ) -> None:
         superlink, state = f"{self.host}:{self.port}", str(self.folder / "nodes")
         options = ["--client", str(client), "--superlink", superlink, "--port", str(free_port()), "--state", state]
-        options += ["--accept", accept]
+        options += ["--accept", accept, *own]
         command = [*program, "supernode", "--keys", str(keys or self.keys), *options]
         self.start(f"node-{client}", [*self.before.get(client, ()), *command])
 

@@ -30,7 +30,8 @@ class Node:
         self.messages.append(arrived)
         try:
             reply = self.app(arrived, self.context)
-            reply = Message(travelled(reply.content), metadata=reply.metadata)
+            if reply.has_content():
+                reply = Message(travelled(reply.content), metadata=reply.metadata)
         except Exception as error:  # as a SuperNode does
             reply = Message(Error(1, repr(error)), reply_to=arrived)
         return self.bend(reply)

@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 from fedfuse.flower.keys import make_keys
+from fedfuse.flower.receipts import read_receipts
 from tests.flower.deployment import PATIENCE, REAL_PROCESSES, Deployment, assert_same, config_of
 
 pytestmark = REAL_PROCESSES
@@ -35,3 +36,22 @@ def test_a_node_without_a_registered_key_is_refused(deployment, tmp_path):
     assert deployment.processes["node-3"].wait(timeout=PATIENCE) != 0
     deployment.end("node-3")
     assert "this key is not registered at the SuperLink" in (deployment.folder / "node-3.log").read_text()
+
+
+def test_a_party_with_a_table_of_its_own(deployment):
+    """Its node reads it, says so, and keeps receipts of all that left; nobody wrote a line of code."""
+    table = deployment.folder / "ours.csv"
+    table.write_text("first,second,finding\n" + "0.5,1,0\n1,0.5,1\n-1,0,2\n" * 6)
+    described = deployment.folder / "ours.yaml"
+    described.write_text("{name: csv, path: ours.csv, label_column: finding}")
+    deployment.stop_node(0)
+    deployment.start_node(0, own=["--data", "ours.yaml"])
+    config = config_of("fedavg", rounds=1, clients=3, name="with-a-table")
+    deployment.run("with-a-table", config)
+    lines = list(read_receipts(deployment.folder / "nodes" / "receipts" / "with-a-table" / "client-0.jsonl"))
+    assert [line["purpose"] for line in lines] == ["description", "update"]
+    assert lines[1]["records"]["metrics"]["values"]["num-examples"] == 18
+    assert (
+        "with-a-table (fedavg), client 0: round 1 of 1, trains mlp on 18 examples"
+        in (deployment.folder / "node-0.log").read_text()
+    )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import subprocess
 import sys
 
 import numpy as np
@@ -12,14 +14,13 @@ from flwr.cli.config_utils import load_and_validate
 from typer.testing import CliRunner
 
 from fedfuse.cli.app import app as cli
-from fedfuse.core.errors import ConfigError, DataError
+from fedfuse.core.errors import ConfigError
 from fedfuse.experiment.config import read_yaml, validate
 from fedfuse.experiment.run import Experiment
-from fedfuse.flower.party import clients_of, own_examples
+from fedfuse.flower.party import clients_of
 from fedfuse.flower.project import new_project
 from fedfuse.flower.server import run_on
 from tests.flower.federation import assert_same, flower_config, grid_of, local_config
-from tests.helpers import make_examples
 
 
 @pytest.fixture
@@ -44,6 +45,17 @@ def test_the_example_is_a_sound_experiment(tmp_path):
     assert len(config.models) == config.partition.clients == 3
 
 
+def test_flower_has_nothing_to_fetch_for_it(tmp_path):
+    """Flower's simulation prepares an app's dependencies so, and there may be no network."""
+    new_project(tmp_path / "our-app")
+    command = [sys.executable, "-m", "uv", "sync", "--offline", "--no-install-project", "--python", sys.executable]
+    environment = {**os.environ, "UV_PROJECT_ENVIRONMENT": str(tmp_path / "environment")}
+    done = subprocess.run(
+        command, cwd=tmp_path / "our-app", env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.usefixtures("importable", "without_pictures")
 def test_it_runs_as_it_is(tmp_path):
     config = flower_config("feddf")
@@ -61,7 +73,7 @@ def test_a_party_with_a_file_of_its_own(tmp_path):
     (tmp_path / "mine.yaml").write_text(config.to_yaml())
     new_project(tmp_path / "tiny-app", str(tmp_path / "mine.yaml"))
     grid = grid_of(importlib.import_module("tiny_app.client_app").app, 4)
-    held = clients_of(config, 0, None).datasets[0]
+    held = clients_of(config, 0, {}).datasets[0]
     np.savez(tmp_path / "ours.npz", x=held.inputs[:5].numpy(), y=held.labels[:5].numpy())
     grid.nodes[98].context.node_config["data"] = str(tmp_path / "ours.npz")
     run_on(grid, config, tmp_path / "flower")
@@ -80,29 +92,6 @@ def test_other_files_are_kept(tmp_path):
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(ConfigError, match="is not empty"):
         new_project(tmp_path)
-
-
-class TestOwnExamples:
-    like = make_examples(4)
-
-    def test_arrays_become_examples(self):
-        examples = own_examples(np.ones((3, 4), np.float32), [0, 1, 2], self.like, 3)
-        assert (examples.inputs.shape, examples.labels.tolist()) == ((3, 4), [0, 1, 2])
-
-    @pytest.mark.parametrize(
-        ("inputs", "labels", "reason"),
-        [
-            (np.ones((3, 5), np.float32), [0, 1, 2], r"shape \(5,\); the experiment has torch.float32 of \(4,\)"),
-            (np.ones((3, 4)), [0, 1, 2], "gives torch.float64 inputs"),
-            (np.ones((3, 4), np.float32), [0, 1], "for 3 inputs; give one integer each"),
-            (np.ones((3, 4), np.float32), [0.5, 1, 2], "torch.float64 labels"),
-            (np.ones((0, 4), np.float32), np.zeros(0, int), "for 0 inputs"),
-            (np.ones((3, 4), np.float32), [0, 1, 3], r"labels 0\.\.3; the experiment has 0\.\.2"),
-        ],
-    )  # fmt: skip
-    def test_what_does_not_fit(self, inputs, labels, reason):
-        with pytest.raises(DataError, match=reason):
-            own_examples(inputs, labels, self.like, 3)
 
 
 class TestCommandLine:

@@ -9,15 +9,18 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from fedfuse.cli import flower_party
 from fedfuse.cli.console import console, print_facts, say
+from fedfuse.cli.flower_party import Client, Data, Loader, Own, Prototype, node_config
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.log_lines import Form, stamp_output
 
 app = typer.Typer(help="Run an experiment with real parties on Flower.", no_args_is_help=True)
 
+flower_party.add_to(app)
+
 Keys = Annotated[Path | None, typer.Option(help="folder that fedfuse flower keys wrote")]
 ServerKeys = Annotated[Path, typer.Argument(metavar="KEYS", help="the folder of the SuperLink's keys")]
-Client = Annotated[int, typer.Option(min=0, help="the party's number, from 0")]
 OperatorPort = Annotated[int, typer.Option(min=1, max=65535, help="the SuperLink's port for this machine alone")]
 Insecure = Annotated[bool, typer.Option("--insecure", help="no TLS and no authentication, on 127.0.0.1 only")]
 LogFormat = Annotated[Form | None, typer.Option(help="lines with a time and without colours (default: as they come)")]
@@ -38,11 +41,11 @@ def new(
         str | None, typer.Option(metavar="FILE_OR_PRESET", help="its experiment (default: an example on digits)")
     ] = None,
 ) -> None:
-    """Write a Flower app in which a party fills in only its data."""
+    """Write a Flower app around an experiment."""
     from fedfuse.flower.project import new_project
 
     package = new_project(folder, experiment)
-    print_facts(app=folder, data=package / "client_app.py", file=package / "experiment.yaml")
+    print_facts(app=folder, file=package / "experiment.yaml")
 
 
 @app.command(name="hash")
@@ -157,13 +160,15 @@ def superlink(
 
 @app.command()
 def supernode(
-    client: Annotated[int, typer.Option(min=0, help="which client this node is, from 0")],
+    client: Client,
     keys: Keys = None,
     superlink: Annotated[str, typer.Option(metavar="HOST:PORT", help="where the SuperLink is")] = "127.0.0.1:8000",
     port: Annotated[int | None, typer.Option(help="for this node's own processes (default: 9100 + client)")] = None,
-    prototype: Annotated[str | None, typer.Option(help="the model to train, of the experiment's models")] = None,
-    data: Annotated[str | None, typer.Option(help="this party's examples, as the app's load_data reads them")] = None,
-    state: Annotated[Path | None, typer.Option(help="folder for what the client keeps between rounds")] = None,
+    prototype: Prototype = None,
+    data: Data = None,
+    loader: Loader = None,
+    own: Own = None,
+    state: Annotated[Path | None, typer.Option(help="folder for the client's state, receipts and status")] = None,
     accept: Annotated[
         list[str] | None,
         typer.Option(metavar="HASH_OR_APP", help="an app that this node may run, or any; repeatable (default: none)"),
@@ -177,10 +182,9 @@ def supernode(
     from fedfuse.flower.bundles import accepted_hashes
     from fedfuse.flower.deployment import supernode_command
 
-    given = {"prototype": prototype, "data": data, "state": str(state.resolve()) if state else None}
-    node_config = {key: value for key, value in given.items() if value is not None}
+    told = node_config(prototype, data, loader, own, state)
     accepted = accepted_hashes(accept or [])
-    command = supernode_command(superlink, port or 9100 + client, folder, client, node_config, accepted)
+    command = supernode_command(superlink, port or 9100 + client, folder, client, told, accepted)
     _announce(folder)
     if not accepted:
         say(["no app is accepted yet: the log of this node will say which hash to start it with"])

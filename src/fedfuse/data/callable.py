@@ -19,12 +19,12 @@ from fedfuse.data.readers.contents import Array, Found, Reading
 from fedfuse.data.readers.npz import contents_of_arrays
 
 
-def read_callable(name: str, reading: Reading) -> Found:
-    """Call ``module:function``; the module may lie in the current folder."""
+def read_callable(name: str, reading: Reading, what: str = "data.path") -> Found:
+    """Call ``module:function``; the module may lie in the current folder. ``what`` is where the name was given."""
     module, _, function = name.partition(":")
     if not module or not function:
-        raise ConfigError(f"data.path = {name} must be module:function, for example my_data:load")
-    load = import_function(name, "data.path")
+        raise ConfigError(f"{what} = {name} must be module:function, for example my_data:load")
+    load = import_function(name, what)
     try:
         with working_folder_importable():
             result = load()

@@ -30,7 +30,8 @@ def read_own_files(name: str, path: Path, test_path: Path | None, client_files: 
 
 
 def cached_table(name: str, files: Sequence[Path], reading: Reading) -> Contents:
-    return cached(files, reading, lambda: TABLES[name](files, reading))
+    words = [f"{word} {number}" for word, number in reading.words]
+    return cached(files, reading, lambda: TABLES[name](files, reading), words)
 
 
 def _one_set(name: str, path: Path, test_path: Path | None, reading: Reading) -> Found:

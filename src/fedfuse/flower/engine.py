@@ -18,8 +18,9 @@ from fedfuse.core.errors import FedfuseError
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.federation import Engine
 from fedfuse.federation.client_states import ClientStates
-from fedfuse.flower.records import Order, order_to_records, report_from_records
+from fedfuse.flower.records import CONFIG, Order, order_to_records, report_from_records
 from fedfuse.flower.roster import Roster
+from fedfuse.flower.troubles import REFUSED
 
 logger = logging.getLogger("flwr")
 CLAIM = "flower/round"
@@ -35,12 +36,17 @@ class FlowerEngine(Engine):
 
     def __init__(self, roster: Roster, experiment: str) -> None:
         self.roster, self.experiment = roster, experiment
+        self.refused: dict[int, str] = {}
+        """Why a client's last answer was refused, for its next task to say."""
 
     def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
         settings = self.roster.settings
         seats = self._seats(tasks)
         orders = {node: Order(task, self.experiment, _claimed(states, task)) for node, task in seats.items()}
         contents = {node: order_to_records(order) for node, order in orders.items()}
+        for node, order in orders.items():
+            if reason := self.refused.pop(order.task.client, ""):
+                contents[node][CONFIG][REFUSED] = reason
         answered = 0
         for node, reply in self._replies(contents):
             answer = _answer(reply, seats.pop(node))

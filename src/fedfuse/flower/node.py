@@ -2,24 +2,33 @@
 
 A node says by its node config which client it is, and what it wants to differ in:
 
-    client       its number, from 0 (in Flower's simulation its partition-id)
-    prototype    the model it trains, one of the experiment's models; without it the server decides
-    state        the folder in which it keeps its client's state (default: fedfuse/ in Flower's own folder)
+    client         its number, from 0 (in Flower's simulation its partition-id)
+    prototype      the model it trains, one of the experiment's models; without it the server decides
+    data, loader   its own examples (own_data.py)
+    set            what this machine has otherwise, such as "data.path=/srv/common.csv" (party.py)
+    state          the folder for its client's state, receipts and status (default: fedfuse/ in Flower's own folder)
+
+Whatever leaves is written into the receipts before. An error leaves as one of a few fixed sentences; what happened
+stays in the party's own log.
 """
 
 from __future__ import annotations
 
 import logging
-import os
 import re
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flwr.app import ConfigRecord, Context, Message, RecordDict
+from flwr.app import ConfigRecord, Context, Error, Message, RecordDict
 from flwr.clientapp import ClientApp
 
-from fedfuse.core.errors import ConfigError, DataError, unknown
+from fedfuse.core.errors import ConfigError, DataError, FedfuseError, unknown
+from fedfuse.experiment.config import ExperimentConfig
+from fedfuse.federation.client import Clients
+from fedfuse.flower.logbook import Logbook
 from fedfuse.flower.memory import Memory
 from fedfuse.flower.party import LoadData, NodeConfig, clients_of, settings_of
 from fedfuse.flower.records import (
@@ -31,53 +40,124 @@ from fedfuse.flower.records import (
     order_from_records,
     report_to_records,
 )
+from fedfuse.flower.status import default_state
+from fedfuse.flower.troubles import REFUSED, trouble
 from fedfuse.flower.versions import FORMAT, OURS, foreign
 
 logger = logging.getLogger("flwr")
 
 
-def client_app(experiment: str | Path, load_data: LoadData = lambda _node_config: None) -> ClientApp:
-    """The ClientApp of an experiment file, with the party's data from ``load_data``."""
+def client_app(experiment: str | Path, load_data: LoadData | None = None) -> ClientApp:
+    """The ClientApp of an experiment file. A party's examples are those that its node names, or ``load_data`` gives."""
     node = _Node(experiment, load_data)
     app = ClientApp()
-    app.query()(node.describe)
-    app.train()(node.train)
+    app.query()(lambda message, context: node.answer(message, context, _introduce))
+    app.train()(lambda message, context: node.answer(message, context, _train))
     return app
 
 
 @dataclass(frozen=True)
+class _Seat:
+    """A party's place in one run."""
+
+    config: ExperimentConfig
+    client: int
+    node_config: NodeConfig
+    load_data: LoadData | None
+    logbook: Logbook
+
+    def clients(self) -> Clients:
+        return clients_of(self.config, self.client, self.node_config, self.load_data)
+
+
+Work = Callable[[_Seat, RecordDict], tuple[str, int, RecordDict]]
+"""What a node does with a message: the purpose of its answer, the round that it belongs to, and the answer."""
+
+
+@dataclass(frozen=True)
 class _Node:
-    """The two things that a node is asked: who it is, and to work."""
+    """Answers messages, whatever happens."""
 
     experiment: str | Path
-    load_data: LoadData
+    load_data: LoadData | None
 
-    def describe(self, message: Message, context: Context) -> Message:
-        if reason := foreign(message.content.get(CONFIG)):
-            logger.warning("fedfuse: the server will not let this node take part: %s", reason)
-        config, client = settings_of(self.experiment, context.run_config), _client(context.node_config)
-        clients = clients_of(config, client, self.load_data(context.node_config))
-        about: dict[str, Any] = {FORMAT: OURS, CLIENT: client, EXAMPLES: len(clients.datasets[client])}
-        prototype = context.node_config.get("prototype")
-        if prototype is not None:
-            if prototype not in config.models:
-                raise ConfigError(f"node config: {unknown('prototype', str(prototype), config.models)}")
-            about[PROTOTYPE] = str(prototype)
-        return Message(RecordDict({CONFIG: ConfigRecord(about)}), reply_to=message)
+    def answer(self, message: Message, context: Context, work: Work) -> Message:
+        seat = None
+        try:
+            seat = self._seat(context)
+            purpose, number, content = work(seat, message.content)
+            seat.logbook.sends(purpose, number, content)
+        except Exception as error:
+            return Message(_told(error, seat), reply_to=message)
+        return Message(content, reply_to=message)
 
-    def train(self, message: Message, context: Context) -> Message:
-        order, client = order_from_records(message.content), _client(context.node_config)
-        if order.task.client != client:
-            raise ConfigError(f"this node is client {client}, but the task is for client {order.task.client}")
-        config = settings_of(self.experiment, context.run_config)
-        folder = _state_folder(context.node_config, order.experiment, client)
-        every = config.federation.checkpoint_every
-        memory = Memory(folder, 1 if every == "auto" else every)  # the server of nodes saves every round
-        clients = clients_of(config, client, self.load_data(context.node_config))
-        update, state = clients.work(order.task, memory.recall(order.goes_on_from))
-        if state:
-            memory.store(order.task.round, order.goes_on_from, state)
-        return Message(report_to_records(Report(update, keeps_state=bool(state))), reply_to=message)
+    def _seat(self, context: Context) -> _Seat:
+        config, client = (
+            settings_of(self.experiment, context.run_config, context.node_config),
+            _client(context.node_config),
+        )
+        logbook = Logbook(_state(context.node_config), config, client, context.run_id)
+        return _Seat(config, client, context.node_config, self.load_data, logbook)
+
+
+def _introduce(seat: _Seat, content: RecordDict) -> tuple[str, int, RecordDict]:
+    """Who this is; a server that cannot read it is for the party to know, and for the server to refuse."""
+    if reason := foreign(content.get(CONFIG)):
+        logger.warning("fedfuse: the server will not let this node take part: %s", reason)
+    prototype, models = seat.node_config.get("prototype"), seat.config.models
+    if prototype is not None and prototype not in models:
+        raise ConfigError(f"node config: {unknown('prototype', str(prototype), models)}")
+    examples = len(seat.clients().datasets[seat.client])
+    seat.logbook.note(examples=examples, prototype=prototype, doing="waiting for a task", trouble=None)
+    model = prototype or "as the server chooses"
+    seat.logbook.say(f"{examples:,} examples, model {model}; to leave, stop this node")
+    about: dict[str, Any] = {FORMAT: OURS, CLIENT: seat.client, EXAMPLES: examples}
+    if prototype is not None:
+        about[PROTOTYPE] = str(prototype)
+    return "description", 0, RecordDict({CONFIG: ConfigRecord(about)})
+
+
+def _train(seat: _Seat, content: RecordDict) -> tuple[str, int, RecordDict]:
+    """A round's work."""
+    order, logbook = order_from_records(content), seat.logbook
+    task = order.task
+    if task.client != seat.client:
+        raise ConfigError(f"this node is client {seat.client}, but the task is for client {task.client}")
+    if task.prototype not in seat.config.models:
+        raise DataError("the task is for a model that the experiment does not have")
+    logbook.was_refused(content[CONFIG].get(REFUSED))
+    clients = seat.clients()
+    examples, started = len(clients.datasets[seat.client]), time.perf_counter()
+    where = f"round {task.round} of {seat.config.federation.rounds}"
+    logbook.note(round=task.round, prototype=task.prototype, examples=examples, doing="training", trouble=None)
+    logbook.say(f"{where}, trains {task.prototype} on {examples:,} examples")
+    every = seat.config.federation.checkpoint_every
+    folder = _memory_folder(seat.node_config, order.experiment, seat.client)
+    memory = Memory(folder, 1 if every == "auto" else every)  # the server of nodes saves every round
+    update, state = clients.work(task, memory.recall(order.goes_on_from))
+    if state:
+        memory.store(task.round, order.goes_on_from, state)
+    logbook.note(doing="waiting for a task")
+    logbook.say(f"{where}, done in {time.perf_counter() - started:.1f} s")
+    return "update", task.round, report_to_records(Report(update, keeps_state=bool(state)))
+
+
+def _told(error: Exception, seat: _Seat | None) -> Error:
+    """What the server gets to know of an error, after the party got to know all of it."""
+    if isinstance(error, FedfuseError):
+        sentence = str(error)
+        logger.error("fedfuse: %s", sentence)
+    else:
+        sentence = f"failed with {type(error).__name__}; the log has the traceback"
+        logger.error("fedfuse: this node failed", exc_info=error)
+    told = trouble(error)
+    if seat is not None:
+        seat.logbook.has_trouble(sentence)
+        try:
+            seat.logbook.sends("trouble", 0, told)
+        except FedfuseError as unwritten:  # of a sentence that says nothing about the party, no receipt must be kept
+            logger.error("fedfuse: %s", unwritten)
+    return told
 
 
 def _client(node_config: NodeConfig) -> int:
@@ -87,8 +167,11 @@ def _client(node_config: NodeConfig) -> int:
     return number
 
 
-def _state_folder(node_config: NodeConfig, experiment: str, client: int) -> Path:
+def _state(node_config: NodeConfig) -> Path:
+    return Path(str(node_config.get("state", default_state()))).expanduser()
+
+
+def _memory_folder(node_config: NodeConfig, experiment: str, client: int) -> Path:
     if not re.fullmatch(r"[0-9a-f]{64}", experiment):
         raise DataError("the task does not name its experiment")
-    flower = Path(os.environ.get("FLWR_HOME") or Path.home() / ".flwr")
-    return Path(str(node_config.get("state", flower / "fedfuse"))).expanduser() / experiment[:16] / f"client-{client}"
+    return _state(node_config) / experiment[:16] / f"client-{client}"

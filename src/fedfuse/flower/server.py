@@ -63,7 +63,12 @@ def run_on(grid: Grid, config: ExperimentConfig, out: Path, parties: Parties | N
     logger.info("fedfuse: %s of %s clients are connected", len(roster.seats), clients)
     config = _with_announced(config, roster, RunFolder(out))
     engine = FlowerEngine(roster, config.sha256())
-    return Experiment(config).run(out, resume=True, listeners=(_tell,), engine=engine)
+
+    def tell_the_party(event: Mapping[str, Any]) -> None:
+        if event["event"] == "update_refused":
+            engine.refused[event["client"]] = event["reason"]
+
+    return Experiment(config).run(out, resume=True, listeners=(_tell, tell_the_party), engine=engine)
 
 
 def _number_of_clients(config: ExperimentConfig) -> int:

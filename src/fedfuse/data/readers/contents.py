@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedfuse.core.errors import DataError
+from fedfuse.core.errors import DataError, unknown
 from fedfuse.data.tokens import Tokenizer
 
 Array = NDArray[Any]
@@ -37,6 +37,8 @@ class Reading:
     """What makes numbers of texts; None where texts are not expected."""
     ignored: tuple[str, ...] = ()
     """Columns that are treated as if they were not there."""
+    words: tuple[tuple[str, int], ...] = field(default=(), repr=False)
+    """Names of classes and their numbers; without any, labels are numbers."""
 
     def tokens(self, texts: Sequence[str | None], where: str) -> Array:
         """The texts as numbers."""
@@ -142,6 +144,23 @@ def check_columns(one: Contents, other: Contents, where: str) -> None:
 
 def describe(inputs: Array) -> str:
     return f"shape {'x'.join(str(size) for size in inputs.shape[1:])} ({inputs.dtype})"
+
+
+def label_numbers(values: Array, reading: Reading, where: str) -> NDArray[np.int64]:
+    """Labels as checked numbers: words, and numbers that are names, stand for what the reading says."""
+    known = dict(reading.words)
+    named = values.dtype.kind in "UO" or (values.dtype.kind in "iu" and any(word.isdecimal() for word in known))
+    if not known or not named or values.ndim != 1 or not len(values):
+        return checked_labels(values, where)
+    missing = [row for row, value in enumerate(values) if value is None] if values.dtype.kind == "O" else []
+    if missing:
+        raise DataError(f"{where}, row {missing[0]}: the label is missing; every example needs one")
+    words, first, places = np.unique(values.astype(np.str_), return_index=True, return_inverse=True)
+    strange = [int(row) for word, row in zip(words, first, strict=True) if str(word) not in known]
+    if strange:
+        row = min(strange)
+        raise DataError(f"{where}, row {row}: {unknown('class', str(values[row]), known)}")
+    return checked_labels(np.array([known[str(word)] for word in words])[places], where)
 
 
 def checked_labels(values: Array, where: str) -> NDArray[np.int64]:

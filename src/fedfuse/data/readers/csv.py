@@ -46,8 +46,9 @@ def _number_columns(schema: Any, reading: Reading, where: str) -> list[str]:
     label = find_label_column(schema, reading, where)
     inputs = find_input_column(schema, label, reading, where)
     if inputs is not None and is_text(schema.field(inputs).type):
-        return [label] if label is not None and reading.labelled else []
-    return [name for name in schema.names if name != reading.client_column]
+        return [label] if label is not None and reading.labelled and not reading.words else []
+    words = label if reading.words else None
+    return [name for name in schema.names if name not in (reading.client_column, words)]
 
 
 def _check_encoding(path: Path) -> None:

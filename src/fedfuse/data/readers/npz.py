@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from fedfuse.core.errors import DataError
-from fedfuse.data.readers.contents import Array, Contents, Reading, checked_features, checked_labels
+from fedfuse.data.readers.contents import Array, Contents, Reading, checked_features, label_numbers
 from fedfuse.data.readers.images import refit_images
 
 TRAIN_NAMES = (("inputs", "labels"), ("x", "y"), ("x_train", "y_train"))
@@ -75,7 +75,7 @@ def _pair(arrays: Mapping[str, Array], names: tuple[tuple[str, str], ...]) -> tu
 
 
 def _contents(inputs: Array, labels: Array, where: str, reading: Reading) -> Contents:
-    labels = checked_labels(labels, where)
+    labels = label_numbers(labels, reading, where)
     if (inputs.ndim < 2 and not _are_texts(inputs)) or len(inputs) != len(labels):
         raise DataError(
             f"{where}: inputs of shape {inputs.shape} do not fit {len(labels)} labels; the first axis counts examples"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,7 +19,7 @@ from fedfuse.data.readers.contents import (
     Reading,
     check_range,
     checked_features,
-    checked_labels,
+    label_numbers,
 )
 from fedfuse.data.readers.images import decode_images
 
@@ -73,7 +74,9 @@ def contents_of_rows(
     inputs = _inputs(rows, label_column, reading, where, folder)
     if not reading.labelled or label_column is None:
         return Contents(inputs, np.zeros(len(inputs), np.int64))
-    labels = checked_labels(_numbers(rows.column(label_column), where), f"{where}, column '{label_column}'")
+    values = _numbers(rows.column(label_column), where)
+    named = reading if class_names is None else replace(reading, words=())  # these labels are places in class_names
+    labels = label_numbers(values, named, f"{where}, column '{label_column}'")
     if class_names is not None:
         check_range(labels, len(class_names), where)
     columns = _columns(rows.schema, label_column, reading, where)

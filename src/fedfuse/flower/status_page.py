@@ -1,0 +1,132 @@
+"""The pages of ``fedfuse flower status``: what the nodes of this machine do, for people and for Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from html import escape
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+from fedfuse.core.loopback import Page, Pages
+from fedfuse.core.plain_json import dumps
+from fedfuse.flower.status import statuses
+
+STYLE = """
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 44rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; overflow-wrap: anywhere; }
+dl { display: grid; grid-template-columns: 9rem 1fr; gap: .25rem 1rem; margin: 0; }
+dt { opacity: .7; } dd { margin: 0; overflow-wrap: anywhere; }
+.bad { color: #c0392b; font-weight: 600; }
+@media (max-width: 30rem) { dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: .5rem; } }
+"""
+LEAVE = (
+    "Stop the node: Ctrl-C in its terminal, or systemctl stop if it is a service. It may come back with the same "
+    "command. To leave for good, also ask whoever runs the SuperLink to unregister your key. What you sent before "
+    "stays in the models that it went into."
+)
+
+
+def pages(state: Path) -> Pages:
+    """What there is to see of the nodes that keep their state in this folder."""
+    return {
+        "/": lambda: Page(_html(statuses(state))),
+        "/status.json": lambda: Page(dumps(statuses(state), indent=2) + "\n", "application/json"),
+        "/metrics": lambda: Page("".join(_metrics(statuses(state))), "text/plain"),
+        "/health": lambda: _health(statuses(state)),
+    }
+
+
+def _health(clients: Sequence[Mapping[str, Any]]) -> Page:
+    bad = [client for client in clients if client.get("trouble")]
+    if bad:
+        return Page(f"trouble: {len(bad)}\n", "text/plain", HTTPStatus.SERVICE_UNAVAILABLE)
+    return Page("ok\n", "text/plain")
+
+
+def _html(clients: Sequence[Mapping[str, Any]]) -> str:
+    sections = (
+        "".join(_section(client) for client in clients) or "<p>No node of this folder was asked for anything yet.</p>"
+    )
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="10">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><title>fedfuse node</title>'
+        f"<style>{STYLE}</style></head><body><h1>What this node does</h1>{sections}"
+        f"<h2>How to leave</h2><p>{escape(LEAVE)}</p></body></html>"
+    )
+
+
+def _section(client: Mapping[str, Any]) -> str:
+    rows = "".join(
+        f"<dt>{escape(name)}</dt><dd{' class=bad' if name in BAD else ''}>{escape(value)}</dd>"
+        for name, value in _rows(client)
+    )
+    return (
+        f"<h2>{escape(str(client.get('experiment')))}, client {escape(str(client.get('client')))}</h2><dl>{rows}</dl>"
+    )
+
+
+BAD = ("refused", "trouble")
+
+
+def _rows(client: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if client.get("trouble"):
+        yield "trouble", str(client["trouble"])
+    if client.get("refusals"):
+        yield "refused", f"{client['refusals']} answers; the last one: {client.get('refused')}"
+    yield "method", str(client.get("method"))
+    yield "model", str(client.get("prototype") or "as the server chooses")
+    yield "round", f"{client.get('round', 0)} of {client.get('rounds')}"
+    yield "now", f"{client.get('doing')}, since {str(client.get('time')).replace('T', ' ').replace('+00:00', ' UTC')}"
+    yield "examples", _number(client.get("examples"))
+    for name, size in client["sent"].items():
+        if size:
+            yield f"sent: {name}", f"{_number(size)} bytes"
+    yield "receipts", str(client["receipts"])
+
+
+def _number(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else "unknown"
+
+
+METRICS = {
+    "round": ("gauge", "the latest round that the node was asked to train in"),
+    "examples": ("gauge", "examples that the node trains on"),
+    "refusals": ("counter", "answers that the server refused"),
+    "troubles": ("counter", "tasks that the node could not do"),
+}
+
+
+def _metrics(clients: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for name, (kind, meaning) in METRICS.items():
+        full = f"fedfuse_node_{name}{'_total' if kind == 'counter' else ''}"
+        yield from _metric(full, kind, meaning, [({}, client, client.get(name) or 0) for client in clients])
+    sent = [({"record": name}, client, size) for client in clients for name, size in client["sent"].items()]
+    yield from _metric("fedfuse_node_sent_bytes_total", "counter", "bytes that the node sent", sent)
+    heard: list[tuple[dict[str, str], Mapping[str, Any], Any]] = [
+        ({}, client, _seconds(client.get("time"))) for client in clients
+    ]
+    yield from _metric("fedfuse_node_last_seconds", "gauge", "when the node last did something, in Unix time", heard)
+
+
+def _metric(
+    name: str, kind: str, meaning: str, values: Sequence[tuple[Mapping[str, str], Mapping[str, Any], Any]]
+) -> Iterator[str]:
+    yield f"# HELP {name} {meaning}\n# TYPE {name} {kind}\n"
+    for labels, client, value in values:
+        every = {"experiment": client.get("experiment"), "client": client.get("client"), **labels}
+        said = ",".join(f'{label}="{_label(text)}"' for label, text in every.items())
+        yield f"{name}{{{said}}} {value}\n"
+
+
+def _label(value: Any) -> str:
+    return str(value).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def _seconds(moment: Any) -> float:
+    try:
+        return datetime.fromisoformat(str(moment)).timestamp()
+    except ValueError:
+        return 0.0
