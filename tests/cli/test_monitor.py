@@ -33,7 +33,7 @@ def test_events_and_metrics_of_a_run_can_be_printed(tmp_path: Path, in_process: 
 
 def test_the_pages_are_served_until_the_process_is_ended(tmp_path: Path) -> None:
     (tmp_path / "events.jsonl").write_text('{"event": "client_finished", "time": 1000.0}\n')
-    options = ["monitor", str(tmp_path), "--port", "0", "--silence", "60"]
+    options = ["monitor", str(tmp_path), "--address", "127.0.0.1:0", "--silence", "60"]
     server = subprocess.Popen(command(*options), stdout=subprocess.PIPE, text=True)
     try:
         address = server.stdout.readline().split()[1]
@@ -61,5 +61,7 @@ def test_health_says_what_is_wrong(tmp_path: Path) -> None:
 
 def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path, in_process: InProcess) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        sentence = only_sentence(in_process("monitor", str(tmp_path), "--port", str(taken.getsockname()[1])))
+        sentence = only_sentence(
+            in_process("monitor", str(tmp_path), "--address", f"127.0.0.1:{taken.getsockname()[1]}")
+        )
     assert sentence.endswith("choose another port")

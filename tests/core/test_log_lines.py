@@ -60,7 +60,8 @@ class TestALine:
         assert [record["level"] for record in lines] == ["WARNING", "WARNING", "INFO", "ERROR", "ERROR"]
 
     def test_that_says_nothing_is_left_out(self) -> None:
-        assert [r["message"] for r in records("\n", "INFO :      one\n", "INFO :      \n", "  \t \n", "\033[0m\n")] == ["one"]
+        lines = records("\n", "INFO :      one\n", "INFO :      \n", "  \t \n", "\033[0m\n")
+        assert [record["message"] for record in lines] == ["one"]
 
     def test_cannot_pretend_to_be_another(self) -> None:
         hostile = "INFO :      a\x1b[2Jb\rERROR: c\x08\u2028d\n"

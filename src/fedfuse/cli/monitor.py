@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-import time
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,7 +21,7 @@ PLAIN = "text/plain; version=0.0.4"
 
 def monitor(
     folder: Annotated[Path, typer.Argument(metavar="RUN_FOLDER", help="of a run on any engine, now or later")],
-    port: Annotated[int, typer.Option(min=0, max=65535, help="on 127.0.0.1; 0: a free one")] = 9300,
+    address: Annotated[str, typer.Option(metavar="HOST:PORT", help="a loopback address")] = "127.0.0.1:9300",
     silence: Annotated[
         float | None, typer.Option(min=0, help="seconds without an event after which /health says 503 (default: never)")
     ] = None,
@@ -36,11 +36,10 @@ def monitor(
     if once:
         sys.stdout.write(_metrics(watched).text)
         return
-    with serve(f"127.0.0.1:{port}", pages(watched, silence)) as address:
-        print_facts(metrics=f"{address}metrics", health=f"{address}health")
+    with serve(address, pages(watched, silence)) as url:
+        print_facts(metrics=f"{url}metrics", health=f"{url}health")
         try:
-            while True:
-                time.sleep(3600)
+            threading.Event().wait()
         except KeyboardInterrupt:
             return
 
