@@ -2,11 +2,12 @@
 PYTHON ?= python3
 VENV := .venv
 ENGINES := .venv-engines
+AUDIT := .venv-audit
 RUN := $(VENV)/bin/python -m
 PIP := $(RUN) pip --quiet --disable-pip-version-check
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
-.PHONY: demo test test-long test-engines fuzz coverage check format docs index bench bench-quick cluster-model check-methods same-bits soak kills crashes clean
+.PHONY: demo test test-long test-engines fuzz coverage check format docs index bench bench-quick cluster-model check-methods same-bits soak kills crashes audit clean
 
 demo: $(VENV)/installed
 	$(RUN) fedfuse compare digits --methods fedavg,feddf --seeds 0,1,2 --out runs/demo --overwrite
@@ -89,8 +90,13 @@ crashes: $(VENV)/installed-dev
 soak: $(VENV)/installed-dev
 	$(RUN) tests.reliability.soak $(OPTIONS)
 
+# What is installed in both environments, as CycloneDX files in build/, and which of it has known vulnerabilities; its tools
+# have an environment of their own. Error 1: some were found; Error 3: the vulnerability service could not be asked.
+audit: $(VENV)/installed $(ENGINES)/installed $(AUDIT)/installed
+	@$(PYTHON) deploy/audit.py $(AUDIT) build $(VENV) $(ENGINES)
+
 clean:
-	rm -rf $(VENV) $(ENGINES) .same-bits .bench .reliability build dist papers/build src/*.egg-info papers/src/*.egg-info .coverage* coverage.json
+	rm -rf $(VENV) $(ENGINES) $(AUDIT) .same-bits .bench .reliability build dist papers/build src/*.egg-info papers/src/*.egg-info .coverage* coverage.json
 
 # A stamp counts only while the environment behind it works; one that was moved, half installed or half deleted is
 # built anew, because pip believes its own records. The package itself is only looked for, not imported: a slip in its code
@@ -120,6 +126,11 @@ $(VENV)/installed-dev: $(VENV)/installed $(if $(BROKEN_DEV),always)
 
 $(ENGINES)/installed: pyproject.toml
 	rm -rf $(ENGINES) && $(PYTHON) -m venv $(ENGINES)
-	$(ENGINES)/bin/python -m pip --quiet --disable-pip-version-check install -c constraints.txt torch
-	$(ENGINES)/bin/python -m pip --quiet --disable-pip-version-check install -e '.[dev,ray,flower]'
+	$(ENGINES)/bin/python -m pip --quiet --disable-pip-version-check install -c constraints-engines.txt torch
+	$(ENGINES)/bin/python -m pip --quiet --disable-pip-version-check install -c constraints-engines.txt -e '.[dev,ray,flower]'
+	@touch $@
+
+$(AUDIT)/installed:
+	rm -rf $(AUDIT) && $(PYTHON) -m venv $(AUDIT)
+	$(AUDIT)/bin/python -m pip --quiet --disable-pip-version-check install "pip-audit>=2.10,<3" "cyclonedx-bom>=7,<8"
 	@touch $@

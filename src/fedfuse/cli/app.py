@@ -12,10 +12,11 @@ from rich.console import Console
 import fedfuse
 from fedfuse.cli import flower, generator
 from fedfuse.cli.bench import bench
-from fedfuse.cli.console import console, print_facts, print_sheet, say
+from fedfuse.cli.console import console, print_event, print_facts, print_sheet, say
 from fedfuse.cli.entry_points import OpenGroup
 from fedfuse.cli.export import export
 from fedfuse.cli.imports import quick_imports
+from fedfuse.cli.monitor import monitor
 from fedfuse.cli.words import go_on_with, seeds_of, words_of
 from fedfuse.core.errors import ConfigError, unknown
 from fedfuse.experiment.finding import check_method, find_experiment
@@ -57,6 +58,7 @@ def run(
     workers: Annotated[int | None, typer.Option(min=0, help="clients at the same time, in processes")] = None,
     address: Annotated[str | None, typer.Option(help="with --engine ray: the cluster to join")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="print nothing but errors")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print the run's events, a line of JSON each")] = False,
 ) -> None:
     """Run one experiment."""
     find_experiment(experiment)
@@ -74,12 +76,13 @@ def run(
     loaded = Experiment.load(experiment, [*shortcuts, *_engine(engine, workers, address), *(assignments or ())])
     folder = run_folder(experiment, out, resume) or loaded.default_folder
     config = loaded.config
+    quiet = quiet or as_json
     if not quiet:
         say(hints([config]))
     with RunProgress(Console(quiet=quiet)) as progress:
         progress.begin(config.label, config.federation.rounds)
         try:
-            result = loaded.run(folder, resume, overwrite, (progress,))
+            result = loaded.run(folder, resume, overwrite, (print_event if as_json else progress,))
         except KeyboardInterrupt:
             raise go_on_with(how_to_go_on(config, folder)) from None
     if not quiet:
@@ -176,6 +179,7 @@ def models() -> None:
 
 app.command()(export)
 app.command()(bench)
+app.command()(monitor)
 
 
 @app.command()

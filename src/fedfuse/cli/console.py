@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from fedfuse.core.plain_json import dumps
+
 if TYPE_CHECKING:
+    from fedfuse.federation.events import Event
     from fedfuse.report.sheet import Sheet
 
 console = Console()
@@ -30,3 +34,10 @@ def say(remarks: Iterable[str]) -> None:
     """What somebody should know, a line each."""
     for remark in remarks:
         console.print(remark, style="yellow", highlight=False, markup=False, soft_wrap=True)
+
+
+def print_event(event: Event) -> None:
+    """One line of JSON at once, as the log has it; what has no time, such as a tick, is not in the log."""
+    if "time" in event:
+        sys.stdout.write(f"{dumps(event)}\n")
+        sys.stdout.flush()

@@ -13,6 +13,7 @@ from fedfuse.cli import flower_party
 from fedfuse.cli.console import console, print_facts, say
 from fedfuse.cli.flower_party import Client, Data, Loader, Own, Prototype, node_config
 from fedfuse.core.errors import ConfigError
+from fedfuse.core.log_lines import Form, stamp_output
 
 app = typer.Typer(help="Run an experiment with real parties on Flower.", no_args_is_help=True)
 
@@ -22,6 +23,8 @@ Keys = Annotated[Path | None, typer.Option(help="folder that fedfuse flower keys
 ServerKeys = Annotated[Path, typer.Argument(metavar="KEYS", help="the folder of the SuperLink's keys")]
 OperatorPort = Annotated[int, typer.Option(min=1, max=65535, help="the SuperLink's port for this machine alone")]
 Insecure = Annotated[bool, typer.Option("--insecure", help="no TLS and no authentication, on 127.0.0.1 only")]
+LogFormat = Annotated[Form | None, typer.Option(help="lines with a time and without colours (default: as they come)")]
+LogFile = Annotated[Path | None, typer.Option(help="write them here instead; begun anew after 10 MB, five are kept")]
 
 
 @app.callback()
@@ -141,6 +144,8 @@ def superlink(
     app_user: Annotated[
         str | None, typer.Option(help="who ServerApps run as, if root starts this: they cannot read the keys then")
     ] = None,
+    log_format: LogFormat = None,
+    log_file: LogFile = None,
     insecure: Insecure = False,
 ) -> None:
     """Start a SuperLink with TLS and node authentication, of which parties reach the fleet API only."""
@@ -149,6 +154,7 @@ def superlink(
 
     _announce(folder)
     _find_flowers_commands()
+    stamp_output(log_format, log_file)
     serve(SuperLink(host, port, operator_port or port + 1, folder, database, app_user))
 
 
@@ -168,6 +174,8 @@ def supernode(
         list[str] | None,
         typer.Option(metavar="HASH_OR_APP", help="an app that this node may run, or any; repeatable (default: none)"),
     ] = None,
+    log_format: LogFormat = None,
+    log_file: LogFile = None,
     insecure: Insecure = False,
 ) -> None:
     """Start the SuperNode of one party."""
@@ -181,6 +189,7 @@ def supernode(
     _announce(folder)
     if not accepted:
         say(["no app is accepted yet: the log of this node will say which hash to start it with"])
+    stamp_output(log_format, log_file)
     _become(command)
 
 

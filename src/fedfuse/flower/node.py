@@ -42,6 +42,7 @@ from fedfuse.flower.records import (
 )
 from fedfuse.flower.status import default_state
 from fedfuse.flower.troubles import REFUSED, trouble
+from fedfuse.flower.versions import FORMAT, OURS, foreign
 
 logger = logging.getLogger("flwr")
 
@@ -99,8 +100,10 @@ class _Node:
         return _Seat(config, client, context.node_config, self.load_data, logbook)
 
 
-def _introduce(seat: _Seat, _content: RecordDict) -> tuple[str, int, RecordDict]:
-    """Who this is."""
+def _introduce(seat: _Seat, content: RecordDict) -> tuple[str, int, RecordDict]:
+    """Who this is; a server that cannot read it is for the party to know, and for the server to refuse."""
+    if reason := foreign(content.get(CONFIG)):
+        logger.warning("fedfuse: the server will not let this node take part: %s", reason)
     prototype, models = seat.node_config.get("prototype"), seat.config.models
     if prototype is not None and prototype not in models:
         raise ConfigError(f"node config: {unknown('prototype', str(prototype), models)}")
@@ -108,7 +111,7 @@ def _introduce(seat: _Seat, _content: RecordDict) -> tuple[str, int, RecordDict]
     seat.logbook.note(examples=examples, prototype=prototype, doing="waiting for a task", trouble=None)
     model = prototype or "as the server chooses"
     seat.logbook.say(f"{examples:,} examples, model {model}; to leave, stop this node")
-    about: dict[str, Any] = {CLIENT: seat.client, EXAMPLES: examples}
+    about: dict[str, Any] = {FORMAT: OURS, CLIENT: seat.client, EXAMPLES: examples}
     if prototype is not None:
         about[PROTOTYPE] = str(prototype)
     return "description", 0, RecordDict({CONFIG: ConfigRecord(about)})

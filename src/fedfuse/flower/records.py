@@ -35,6 +35,7 @@ from fedfuse.flower.reading import (
     tensors_of,
     word_of,
 )  # fmt: skip
+from fedfuse.flower.versions import FORMAT, OURS, check_format
 
 ARRAYS, EXTRAS, TEST_OUTPUTS, CONFIG, METRICS = "arrays", "extras", "test-outputs", "config", "metrics"
 ROUND, CLIENT, PROTOTYPE, EXAMPLES = "server-round", "client", "prototype", "num-examples"
@@ -78,6 +79,7 @@ def order_to_records(order: Order) -> RecordDict:
 def order_from_records(content: RecordDict) -> Order:
     with _understood("task"):
         config = record_of(content, CONFIG, ConfigRecord)
+        check_format(config)
         task = Task(
             round=number_of(config, ROUND),
             client=number_of(config, CLIENT),
@@ -109,6 +111,7 @@ def report_from_records(content: RecordDict, task: Task) -> Report:
         is_guest = CONFIG not in content
         own = {ROUND: task.round, CLIENT: task.client, PROTOTYPE: task.prototype}
         config: Mapping[str, Any] = own if is_guest else record_of(content, CONFIG, ConfigRecord)
+        check_format(config)
         update = Update(
             round=number_of(config, ROUND),
             client=number_of(config, CLIENT),
@@ -124,7 +127,7 @@ def report_from_records(content: RecordDict, task: Task) -> Report:
 
 def _pack(config: Mapping[str, Any], weights: Weights, groups: Mapping[str, Tensors]) -> RecordDict:
     """``config`` also says what arrays cannot: their order, which are buffers, which are bfloat16."""
-    about = dict(config)
+    about = {FORMAT: OURS, **config}
     for part in ("parameters", "buffers"):
         about[part] = [name for name, _ in getattr(weights.layout, part)]
     records: dict[str, Any] = {ARRAYS: ArrayRecord({name: _array(tensor) for name, tensor in weights.items()})}

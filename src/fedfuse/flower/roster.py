@@ -22,6 +22,7 @@ from fedfuse.flower.reading import number_of, record_of, word_of
 from fedfuse.flower.records import CLIENT, CONFIG, EXAMPLES, PROTOTYPE
 from fedfuse.flower.replies import replies
 from fedfuse.flower.troubles import why_not
+from fedfuse.flower.versions import FORMAT, OURS, check_format
 
 logger = logging.getLogger("flwr")
 ASKING, REST = 60.0, 10.0
@@ -107,7 +108,7 @@ class Roster:
             self._seat_guests()
 
     def _ask(self, nodes: Sequence[int], until: float) -> None:
-        content = RecordDict({CONFIG: ConfigRecord({"clients": self.clients})})
+        content = RecordDict({CONFIG: ConfigRecord({"clients": self.clients, FORMAT: OURS})})
         messages = [Message(content, dst_node_id=node, message_type=MessageType.QUERY, ttl=ASKING) for node in nodes]
         questions = self.grid.push_messages(messages) if messages else []
         self._asked |= {q: (node, until) for q, node in zip(questions, nodes, strict=True) if q}
@@ -150,5 +151,6 @@ def _member(reply: Message | None) -> Member:
 def member_of(content: RecordDict) -> Member:
     """What a node's records say about itself."""
     about = record_of(content, CONFIG, ConfigRecord)
+    check_format(about)
     prototype = word_of(about, PROTOTYPE) if about.get(PROTOTYPE) else None
     return Member(number_of(about, CLIENT), prototype, number_of(about, EXAMPLES, default=0))

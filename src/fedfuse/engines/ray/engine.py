@@ -58,7 +58,7 @@ class RayEngine(SimulatedEngine):
     def __init__(self, settings: RayEngineSettings, clients: Clients, log: EventLog) -> None:
         self.settings = settings
         self.log = log
-        self._ray = _import()
+        self._ray = _import(settings.address)
         self._began_here = _connect(self._ray, settings.address)
         self._room("a client", settings)  # too small a cluster is found now
         if settings.fusion is not None:
@@ -114,8 +114,10 @@ class RayEngine(SimulatedEngine):
         return room
 
 
-def _import() -> Any:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # read at import
+def _import(address: str | None) -> Any:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # both are read at import
+    if address is None:  # nobody shall join, so that Ray keeps to the loopback address on every system
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     try:
         import ray
     except ImportError:
