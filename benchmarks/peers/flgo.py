@@ -65,7 +65,7 @@ def play(task: Task, words: list[str]) -> list[Moment]:
     Path("config.py").write_text(CONFIG.format(words=words), encoding="utf-8")
     flgo.gen_benchmark_from_file("ours", config_file="config.py", target_path=".", data_type="cv")
     ours = import_module("ours")
-    ours.visualize = _no_picture  # which would take minutes, and is not of a round
+    vars(ours)["visualize"] = _no_picture  # which would take minutes, and is not of a round
     flgo.gen_task_by_(ours, IIDPartitioner(num_clients=work.clients), "task")
     option = {
         "num_rounds": work.rounds,
