@@ -39,14 +39,14 @@ class FlowerEngine(Engine):
         self.roster, self.experiment = roster, experiment
         self.quorum = roster.settings.quorum
         self._missed: dict[int, Missed] = {}
+        self.refused: dict[int, str] = {}
+        """Why a client's last answer was refused, for its next task to say."""
 
     def announced(self, clients: Collection[int]) -> Mapping[int, str]:
         """What the nodes of these clients say, once all are there or the time to wait is over."""
         nodes = self.roster.wait_for(clients)
         said = {client: self.roster.members[node].prototype for client, node in nodes.items()}
         return {client: prototype for client, prototype in said.items() if prototype is not None}
-        self.refused: dict[int, str] = {}
-        """Why a client's last answer was refused, for its next task to say."""
 
     def train(self, tasks: Sequence[Task], states: ClientStates) -> Iterator[tuple[Update, Tensors]]:
         self._missed = {}
