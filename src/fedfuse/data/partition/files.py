@@ -60,7 +60,7 @@ def read(path: Path) -> Stored:
         _check(stored)
         return stored
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
-        raise DataError(f"{path} cannot be read as a partition; it may be cut off, so make it again") from error
+        raise DataError(f"{path} cannot be read as a partition; it was changed or cut off, so make it again") from error
 
 
 def _check(stored: Stored) -> None:
