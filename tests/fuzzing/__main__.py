@@ -47,14 +47,14 @@ def main() -> int:
 
 def _all(chosen: dict[str, Target], seed: int, cases: int) -> list[Tally]:
     """One target after the other, with a line for each."""
-    _print("target", "cases", "read", "refused", "faults", "slowest", "memory", "seconds")
+    _print("target", "cases", "read", "refused", "faults", "slowest", "its case", "memory", "seconds")
     tallies = []
     for name, target in chosen.items():
         began = time.perf_counter()
         tally, was_interrupted = _in_a_process(name, target, seed, cases)
         tallies.append(tally)
         slowest, grown = f"{tally.slowest * 1000:,.0f} ms", f"{tally.grown:,.0f} MB"
-        _print(*_counts(name, [tally]), slowest, grown, f"{time.perf_counter() - began:,.0f}")
+        _print(*_counts(name, [tally]), slowest, str(tally.slowest_case), grown, f"{time.perf_counter() - began:,.0f}")
         if was_interrupted:
             print("interrupted")
             break
