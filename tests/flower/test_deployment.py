@@ -35,3 +35,11 @@ def test_a_node_without_a_registered_key_is_refused(deployment, tmp_path):
     assert deployment.processes["node-3"].wait(timeout=PATIENCE) != 0
     deployment.end("node-3")
     assert "Failed to activate SuperNode" in (deployment.folder / "node-3.log").read_text()
+
+
+def test_a_node_that_is_killed_and_started_at_once_waits_and_is_let_in(deployment):
+    deployment.end("node-2")
+    deployment.restart_node(2)
+    said = (deployment.folder / "node-2.log").read_text()
+    assert "does not let this node in yet" in said
+    assert "Exit Code" not in said

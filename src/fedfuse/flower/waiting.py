@@ -27,9 +27,14 @@ Activate = Callable[[FleetHttpClient, Any], Any]
 def main(words: list[str]) -> None:
     """Become a SuperNode with the options that follow the seconds."""
     seconds, *options = words
-    FleetHttpClient.ActivateNode = patient(FleetHttpClient.ActivateNode, float(seconds))
+    wait_to_be_let_in(float(seconds))
     sys.argv = ["flower-supernode", *options]
     flower_supernode()
+
+
+def wait_to_be_let_in(seconds: float) -> None:
+    """A SuperNode that is started in this process asks again for so long."""
+    FleetHttpClient.ActivateNode = patient(FleetHttpClient.ActivateNode, seconds)
 
 
 def patient(activate: Activate, seconds: float) -> Activate:
