@@ -55,3 +55,11 @@ def test_a_party_with_a_table_of_its_own(deployment):
         "with-a-table (fedavg), client 0: round 1 of 1, trains mlp on 18 examples"
         in (deployment.folder / "node-0.log").read_text()
     )
+
+
+def test_a_node_that_is_killed_and_started_at_once_waits_and_is_let_in(deployment):
+    deployment.end("node-2")
+    deployment.restart_node(2)
+    said = (deployment.folder / "node-2.log").read_text()
+    assert "does not let this node in yet" in said
+    assert "Exit Code" not in said

@@ -18,12 +18,11 @@ from flwr.supercore.fab import Fab
 from flwr.supercore.run import Run
 from flwr.supernode import start_client_internal as flower
 from flwr.supernode.cli import flower_supernode
-from flwr.supernode.fleet_http_client import FleetHttpClient
 
 from fedfuse.core.errors import FedfuseError
 from fedfuse.flower.bundles import reason_to_refuse
 from fedfuse.flower.flower_version import check_version
-from fedfuse.flower.waiting import patient
+from fedfuse.flower.waiting import wait_to_be_let_in
 
 logger = logging.getLogger("flwr")
 REFUSAL = "This node's owner has not accepted the app of this run."
@@ -77,7 +76,7 @@ def main(arguments: list[str]) -> None:
     check_version()
     hashes, seconds, *options = arguments
     accepted = [word for word in hashes.split(",") if word]
-    FleetHttpClient.ActivateNode = patient(FleetHttpClient.ActivateNode, float(seconds))
+    wait_to_be_let_in(float(seconds))
     flower._pull_and_store_message = guarded(flower._pull_and_store_message, accepted)
     sys.argv = ["flower-supernode", *options]
     flower_supernode()

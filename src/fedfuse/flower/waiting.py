@@ -22,6 +22,11 @@ logger = logging.getLogger("flwr")
 Activate = Callable[[FleetHttpClient, Any], Any]
 
 
+def wait_to_be_let_in(seconds: float) -> None:
+    """A SuperNode that is started in this process asks again for so long."""
+    FleetHttpClient.ActivateNode = patient(FleetHttpClient.ActivateNode, seconds)
+
+
 def patient(activate: Activate, seconds: float) -> Activate:
     """The same request, made again and again until it is granted or so long has passed."""
 
