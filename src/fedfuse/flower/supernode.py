@@ -25,7 +25,7 @@ from fedfuse.flower.flower_version import check_version
 from fedfuse.flower.waiting import wait_to_be_let_in
 
 logger = logging.getLogger("flwr")
-REFUSAL = "This node's owner has not accepted the app of this run."
+REFUSAL = "its node does not accept this app"
 """All that the server is told."""
 Take = Callable[..., int | None]
 
