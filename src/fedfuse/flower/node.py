@@ -91,12 +91,9 @@ class _Node:
         return Message(content, reply_to=message)
 
     def _seat(self, context: Context) -> _Seat:
-        config, client = (
-            settings_of(self.experiment, context.run_config, context.node_config),
-            _client(context.node_config),
-        )
-        logbook = Logbook(_state(context.node_config), config, client, context.run_id)
-        return _Seat(config, client, context.node_config, self.load_data, logbook)
+        told = context.node_config
+        config, client = settings_of(self.experiment, context.run_config, told), _client(told)
+        return _Seat(config, client, told, self.load_data, Logbook(_state(told), config, client, context.run_id))
 
 
 def _introduce(seat: _Seat, _content: RecordDict) -> tuple[str, int, RecordDict]:
