@@ -28,6 +28,7 @@ from flwr.clientapp import ClientApp
 from fedfuse.core.errors import ConfigError, DataError, FedfuseError, unknown
 from fedfuse.experiment.config import ExperimentConfig
 from fedfuse.federation.client import Clients
+from fedfuse.flower.failures import failure
 from fedfuse.flower.logbook import Logbook
 from fedfuse.flower.memory import Memory
 from fedfuse.flower.party import LoadData, NodeConfig, clients_of, settings_of
@@ -36,12 +37,12 @@ from fedfuse.flower.records import (
     CONFIG,
     EXAMPLES,
     PROTOTYPE,
+    REFUSED,
     Report,
     order_from_records,
     report_to_records,
 )
 from fedfuse.flower.status import default_state
-from fedfuse.flower.troubles import REFUSED, trouble
 
 logger = logging.getLogger("flwr")
 
@@ -144,7 +145,7 @@ def _told(error: Exception, seat: _Seat | None) -> Error:
     else:
         sentence = f"failed with {type(error).__name__}; the log has the traceback"
         logger.error("fedfuse: this node failed", exc_info=error)
-    told = trouble(error)
+    told = failure(error)
     if seat is not None:
         seat.logbook.has_trouble(sentence)
         try:
