@@ -9,6 +9,7 @@ import re
 import numpy as np
 import pytest
 from flwr.app import MessageType
+from PIL import Image
 
 from fedfuse.core.errors import ConfigError
 from fedfuse.experiment.run import Experiment
@@ -202,6 +203,32 @@ class TestOwnData:
             run_on(grid, config, tmp_path / "flower")
         counted = [receipts_of(tmp_path / "nodes", client)[-1]["records"]["metrics"] for client in range(3)]
         assert [metrics["values"]["num-examples"] for metrics in counted] == [3, 4, 5]
+
+    def test_pictures_in_a_folder_and_in_arrays(self, tmp_path):
+        """The common pictures lie elsewhere on each machine, and a party need not have every class."""
+        pictures = np.random.default_rng(1).integers(0, 255, (24, 8, 8), np.uint8)
+        for number, picture in enumerate(pictures):
+            folder = tmp_path / "common" / ("benign", "malignant")[number % 2]
+            folder.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(picture).save(folder / f"{number}.png")
+        (tmp_path / "ours" / "malignant").mkdir(parents=True)
+        for number in range(5):
+            Image.fromarray(pictures[number]).convert("RGB").save(tmp_path / "ours" / "malignant" / f"{number}.png")
+        np.savez(tmp_path / "theirs.npz", x=pictures[:6], y=np.array(["malignant", "benign"] * 3))
+        config = flower_config(
+            "feddf",
+            federation=ONE_ROUND,
+            data={"name": "images", "path": str(tmp_path / "common"), "public": 0.3},
+            partition={"kind": "iid", "clients": 2},
+        )
+        elsewhere = config.model_copy(update={"data": config.data.model_copy(update={"path": "/elsewhere"})})
+        grid = grid_for(elsewhere, tmp_path, set=f"data.path={tmp_path / 'common'}")
+        for node, data in zip((100, 99), ("ours", "theirs.npz"), strict=True):
+            grid.nodes[node].context.node_config["data"] = str(tmp_path / data)
+        result = run_on(grid, config, tmp_path / "flower")
+        assert result.history[0].refused == ()
+        counted = [receipts_of(tmp_path / "nodes", client)[-1]["records"]["metrics"] for client in range(2)]
+        assert [metrics["values"]["num-examples"] for metrics in counted] == [5, 6]
 
     def test_the_apps_own_function_goes_before_data_and_behind_a_loader(self, tmp_path):
         config = flower_config(federation=ONE_ROUND)

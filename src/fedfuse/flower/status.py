@@ -45,7 +45,8 @@ def note(path: Path, facts: Mapping[str, Any]) -> None:
 
 def count(path: Path, number: str, fact: str, value: str) -> None:
     """Once more of something, and what it was this time."""
-    note(path, {number: int(_read(path).get(number, 0)) + 1, fact: value})
+    before = _read(path).get(number)
+    note(path, {number: (before if isinstance(before, int) else 0) + 1, fact: value})
 
 
 def statuses(state: Path) -> list[dict[str, Any]]:
