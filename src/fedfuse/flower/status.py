@@ -16,7 +16,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from fedfuse.core.files import replacing
 from fedfuse.core.plain_json import dumps
 from fedfuse.flower.receipts import last_receipt
 
@@ -36,11 +35,13 @@ def default_state() -> Path:
 
 
 def note(path: Path, facts: Mapping[str, Any]) -> None:
-    """Lay facts over those that are there."""
+    """Lay facts over those that are there. Nobody waits for the disk: what is lost in a crash is no more than a notice."""
     known = {**_read(path), **facts, "time": datetime.now(UTC).isoformat(timespec="seconds")}
-    with replacing(path) as temporary:
-        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT, 0o600))
-        temporary.write_text(dumps(known), encoding="utf-8")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        file.write(dumps(known))
+    temporary.replace(path)
 
 
 def count(path: Path, number: str, fact: str, value: str) -> None:
@@ -62,7 +63,7 @@ def _sent(state: Path, status: Path) -> dict[str, Any]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Nothing where there is nothing that can be read: a status is no more than a notice."""
+    """Nothing where there is nothing that can be read."""
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
