@@ -35,7 +35,7 @@ def default_state() -> Path:
 
 
 def note(path: Path, facts: Mapping[str, Any]) -> None:
-    """Lay facts over those that are there. Nobody waits for the disk: what is lost in a crash is no more than a notice."""
+    """Lay facts over those that are there. Nobody waits for the disk: a status is no more than a notice."""
     known = {**_read(path), **facts, "time": datetime.now(UTC).isoformat(timespec="seconds")}
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
