@@ -208,8 +208,9 @@ class TestDescribed:
         return folder / "ours.yaml"
 
     def test_columns_and_labels_of_other_names(self, tmp_path):
-        text = "{name: csv, path: visits.csv, label_column: finding, labels: {B: benign, M: 1, '?': none}}"
-        path = self.described(tmp_path, text, "age,finding,dose\n1,M,2\n3,B,4\n5,?,6\n")
+        text = "name: csv\npath: visits.csv\nlabel_column: finding\nignore_columns: [ward]\n"
+        text += "labels: {B: benign, M: 1, '?': none}\n"
+        path = self.described(tmp_path, text, "age,finding,dose,ward,bed\n1,M,2,x,1\n3,B,4,y,2\n5,?,6,z,3\n")
         examples = read(NUMBERS, path)
         assert (examples.inputs.tolist(), examples.labels.tolist()) == ([[1, 2], [3, 4], [5, 6]], [1, 0, 2])
 

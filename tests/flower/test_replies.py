@@ -11,9 +11,9 @@ from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects
 from flwr.supercore.inflatable.inflatable_utils import inflate_object_from_contents
 
 from fedfuse.core.errors import ConfigError, DataError, FedfuseError
+from fedfuse.flower.failures import failure, why_not
 from fedfuse.flower.records import Report, report_from_records, report_to_records
 from fedfuse.flower.replies import replies
-from fedfuse.flower.troubles import trouble, why_not
 from tests.flower.grid import InProcessGrid
 from tests.fuzzing.records import TASK, UPDATE, _damaged
 
@@ -79,12 +79,18 @@ def test_a_superlink_that_is_not_there_is_not_a_bad_reply():
 
 
 @pytest.mark.parametrize(
-    "error", [DataError("ours/patients.csv, row 3"), ConfigError("ours"), OSError("ours"), MemoryError()]
+    ("error", "sentence"),
+    [
+        (DataError("ours/patients.csv, row 3"), "its data do not fit this experiment"),
+        (ConfigError("ours"), "its settings do not fit this experiment"),
+        (OSError("ours/patients.csv"), "its app ended with an error"),
+        (MemoryError(), "its app ended with an error"),
+    ],
 )
-def test_a_failure_travels_without_its_words(error):
-    sent = trouble(error)
+def test_a_failure_travels_without_its_words(error, sentence):
+    sent = failure(error)
     assert "ours" not in sent.reason
-    assert why_not(sent) == sent.reason
+    assert why_not(sent) == f"{sentence}; the node's own log says more"
 
 
 def test_no_code_brings_words_along():

@@ -21,10 +21,10 @@ from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.federation import Engine
 from fedfuse.federation.client_states import ClientStates
 from fedfuse.federation.engine import Missed
-from fedfuse.flower.records import CONFIG, Order, order_to_records, report_from_records
+from fedfuse.flower.failures import why_not
+from fedfuse.flower.records import CONFIG, REFUSED, Order, order_to_records, report_from_records
 from fedfuse.flower.replies import replies
 from fedfuse.flower.roster import Roster
-from fedfuse.flower.troubles import REFUSED, why_not
 
 CLAIM = "flower/round"
 """Where the server's claim on a client's state is."""

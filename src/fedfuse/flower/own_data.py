@@ -102,7 +102,7 @@ class OwnData:
             resize=settings.resize,
             channels=settings.channels or (self.dataset.shape[0] if self.dataset.train.kind == "images" else None),
             tokenizer=self.dataset.tokenizer,
-            ignored=file.ignore_columns or self._unknown_columns(header, label),
+            ignored=tuple(dict.fromkeys((*file.ignore_columns, *self._unknown_columns(header, label)))),
             words=self._words(file.labels),
         )
 

@@ -17,11 +17,11 @@ from flwr.serverapp import Grid
 
 from fedfuse.core.errors import DataError
 from fedfuse.engines import FlowerEngineSettings
+from fedfuse.flower.failures import why_not
 from fedfuse.flower.parties import Parties
 from fedfuse.flower.reading import number_of, record_of, word_of
 from fedfuse.flower.records import CLIENT, CONFIG, EXAMPLES, PROTOTYPE
 from fedfuse.flower.replies import replies
-from fedfuse.flower.troubles import why_not
 from fedfuse.flower.versions import FORMAT, OURS, check_format
 
 logger = logging.getLogger("flwr")

@@ -11,8 +11,8 @@ from flwr.app import ArrayRecord, Message, MetricRecord, RecordDict
 
 from fedfuse.core.errors import DataError
 from fedfuse.federation.inspection import VARIANCE
+from fedfuse.flower.failures import why_not
 from fedfuse.flower.reading import record_of, tensors_of
-from fedfuse.flower.troubles import why_not
 from fedfuse.parts.tensor_spec import LARGEST, MOST_EXAMPLES, TensorSpec
 
 logger = logging.getLogger("flwr")
