@@ -96,20 +96,20 @@ class TestSeats:
         assert [record.refused for record in result.history] == [(), ()]
         assert [m.metadata.message_type for m in thief.messages] == ["query"]
         assert sum(m.metadata.message_type == "train" for m in honest.messages) == 2
-        assert "node 5 gets no task: security: it says that it is client 2, but" in caplog.text
+        assert "security: node 5 says that it is client 2, but its key was not registered for" in caplog.text
 
     def test_two_who_change_places_get_nothing(self, tmp_path):
         config = flower_config(federation={"rounds": 1})
         grid = grid_for(config, tmp_path)
         parties = registered(tmp_path, {0: 100, 1: 98, 2: 99, 3: 97})
-        assert run_on(grid, config, tmp_path / "flower", parties).history[0].refused == (1, 2)
+        assert run_on(grid, config, tmp_path / "flower", parties).history[0].absent == (1, 2)
 
     def test_guests_sit_where_their_keys_belong(self, tmp_path):
         config = flower_config(models=LINEAR, federation={"rounds": 1}, engine=OPEN_HOUSE)
         grid, _ = guests_of(config)
         parties = registered(tmp_path, {0: 53, 1: 52, 2: 51, 3: 7})
         result = run_on(grid, config, tmp_path / "run", parties)
-        assert result.history[0].refused == (3,)
+        assert result.history[0].absent == (3,)
         clients = {node: n.messages[-1].content["config"]["client"] for node, n in grid.nodes.items() if node != 50}
         assert clients == {53: 0, 52: 1, 51: 2}
         assert [m.metadata.message_type for m in grid.nodes[50].messages] == ["query"]

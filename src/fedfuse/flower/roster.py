@@ -41,7 +41,7 @@ class Claim:
     holder: int | None
 
 
-NOT_REGISTERED = "security: it says that it is client {}, but fedfuse flower register did not register its key for that"
+NOT_REGISTERED = "says that it is client {}, but its key was not registered for that client by fedfuse flower register; it gets no task"
 
 
 @dataclass(frozen=True)
@@ -119,16 +119,22 @@ class Roster:
             node, _ = self._asked.pop(question)
             try:
                 member = _member(reply)
-                if not self.parties.may_play(node, member.client):
-                    self._note_claim(node, member.client, self.parties.node_of(member.client))
-                    raise DataError(NOT_REGISTERED.format(member.client))
+            except DataError as error:
+                self._leave_out(node, now, f"node {node} does not say which client it is: {error}")
+                continue
+            if self.parties.may_play(node, member.client):
                 self._note_claim(node, member.client, holders.setdefault(member.client, node))
                 self.members[node] = member
-            except DataError as error:
-                self._resting[node] = now + REST
-                if self._told.get(node) != str(error):  # a node that is asked again and again is logged once
-                    logger.warning("node %s gets no task: %s", node, error)
-                self._told[node] = str(error)
+            else:
+                self._note_claim(node, member.client, self.parties.node_of(member.client))
+                self._leave_out(node, now, f"security: node {node} {NOT_REGISTERED.format(member.client)}")
+
+    def _leave_out(self, node: int, now: float, why: str) -> None:
+        """A node without a seat; it is asked again and again, and logged once."""
+        self._resting[node] = now + REST
+        if self._told.get(node) != why:
+            logger.warning("%s", why)
+        self._told[node] = why
 
     def _note_claim(self, node: int, client: int, holder: int | None) -> None:
         if holder != node and node not in self._claimants and len(self._claimants) < CLAIMS:
