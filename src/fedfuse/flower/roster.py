@@ -41,8 +41,10 @@ class Claim:
     holder: int | None
 
 
-NOT_REGISTERED = "says that it is client {}, but its key was not registered for that client by fedfuse flower register; "
-    "it gets no task"
+NOT_REGISTERED = (
+    "says that it is client {}, but its key was not registered for that client by fedfuse flower register; it gets no "
+    "task"
+)
 
 
 @dataclass(frozen=True)
