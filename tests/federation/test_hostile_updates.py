@@ -164,7 +164,8 @@ def test_what_could_be_honest_ends_no_run(name, change):
 def test_one_tensor_at_a_time(name):
     """A tensor that is refused hides what the others would do."""
     recipe, _ = setting(name)
-    first = next(iter(federation(name).engine.train(_Round(f := federation(name), f.start()).tasks(), {})))[0]
+    here = federation(name)
+    first, _ = next(iter(here.engine.train(_Round(here, here.start()).tasks(), {})))
     for place in tensors_of(first):
         if place[0] == "weights" and not recipe.upload:
             continue

@@ -33,14 +33,13 @@ class ExpectedUpdate:
 
 def reason_to_refuse(update: Update, task: Task, expected: ExpectedUpdate) -> str | None:
     """Why this answer to this task must be refused, or None if it is sound."""
+    about_test_inputs = expected.test_outputs if update.test_outputs else {}
     return (
         _another_task(update, task)
         or _unsound_weights(update.weights, expected.layout)
         or _unsound_number(update.examples)
         or _unsound_tensors("extra", update.extras, expected.extras)
-        or (
-            _unsound_tensors("test output", update.test_outputs, expected.test_outputs) if update.test_outputs else None
-        )
+        or _unsound_tensors("test output", update.test_outputs, about_test_inputs)
     )
 
 

@@ -30,6 +30,8 @@ from fedfuse.runtime.predict import logits_on
 from fedfuse.runtime.source import Source
 
 CONSENSUS, LATEST = "consensus", "consensus_round"
+ROUNDING = 1e-3
+"""By how much a probability may be above 1, whatever device and precision it was computed with."""
 
 
 class Predictions(KeptModel):
@@ -106,7 +108,9 @@ class Predictions(KeptModel):
     def expects(self, view: ServerView, task: Task) -> Expected:
         rows = self.rows(len(view.public), view.common, view.round)
         shape = (len(view.public if rows is None else rows), view.bank.classes)
-        return Expected(predictions=TensorSpec(shape, least=0, most=1) if self.sends_probabilities else shape)
+        return Expected(
+            predictions=TensorSpec(shape, least=0, most=1 + ROUNDING) if self.sends_probabilities else shape
+        )
 
     def combine(self, outputs: Sequence[Tensor], coefficients: Sequence[Tensor]) -> CombinedPredictions:
         """Summed in client order."""
