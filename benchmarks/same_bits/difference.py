@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from safetensors.torch import load_file
 
-CLOCKS = {"time", "seconds", "origin", "config_sha256"}
+CLOCKS = {"time", "seconds", "origin", "config_sha256", "log"}
 """What two runs of one version differ in as well, or what names the version itself."""
 
 REFUSALS = ("ConfigError", "UnknownKeyError")

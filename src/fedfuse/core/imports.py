@@ -15,11 +15,11 @@ from pydantic import AfterValidator
 
 from fedfuse.core.errors import ConfigError, unknown
 
-_FORM = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
+FORM = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
 
 def _well_formed(value: str) -> str:
-    if not _FORM.fullmatch(value):
+    if not FORM.fullmatch(value):
         raise ValueError(f"'{value}' should be written as package.module:name")
     return value
 
@@ -44,7 +44,7 @@ def import_object(address: str, what: str, kind: str = "name") -> Any:
             f"{what}: {attribute} of {module_name} was made inside a function or class, where no other process finds "
             "it; move it to the top of the file"
         )
-    if not _FORM.fullmatch(address):
+    if not FORM.fullmatch(address):
         raise ConfigError(f"{what}: '{address}' should be written as package.module:name")
     module = _imported(module_name, what)
     if not hasattr(module, attribute):
