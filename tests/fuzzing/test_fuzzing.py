@@ -11,7 +11,15 @@ from tests.fuzzing.harness import run, targets
 
 TARGETS, _ = targets()
 CASES, FEWER = 3000, 800
-SLOW = ("csv_files", "experiment_values", "experiment_yaml", "image_folders", "parquet_files", "python_data")
+SLOW = (
+    "csv_files",
+    "experiment_set",
+    "experiment_values",
+    "experiment_yaml",
+    "image_folders",
+    "parquet_files",
+    "python_data",
+)
 SEED = 0
 
 
