@@ -21,3 +21,4 @@ def test_a_line_remains_of_a_dump():
 
 def test_a_ray_that_prints_otherwise_is_left_alone():
     speak_briefly(SimpleNamespace(_private=SimpleNamespace(worker=SimpleNamespace())))
+    speak_briefly(SimpleNamespace())

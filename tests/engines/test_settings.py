@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from dataclasses import replace
 
@@ -100,3 +101,18 @@ class TestRay:
             _connect(NoRay(), "host:1")
         with pytest.raises(FedfuseError, match="Ray cannot be started on this machine: nobody answers"):
             _connect(NoRay(), None)
+
+    def test_sigterm_stays_ours(self):
+        class BossyRay:
+            def is_initialized(self):
+                return False
+
+            def init(self, **_options):
+                signal.signal(signal.SIGTERM, lambda *_: None)
+
+        before = signal.getsignal(signal.SIGTERM)
+        try:
+            assert _connect(BossyRay(), None)
+            assert signal.getsignal(signal.SIGTERM) == before
+        finally:
+            signal.signal(signal.SIGTERM, before)

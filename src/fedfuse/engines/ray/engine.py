@@ -9,7 +9,10 @@ taught; a distillation is a task of its own if it has resources of its own.
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Literal
 
@@ -125,6 +128,15 @@ def _import(address: str | None) -> Any:
     return ray
 
 
+@contextmanager
+def _own_sigterm() -> Iterator[None]:
+    """Ray puts its own answer to SIGTERM, an exit with pages of stack, into the place of ours."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    if before is not None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, before)
+
+
 def _connect(ray: Any, address: str | None) -> bool:
     """Join or start Ray; whether this is ours to leave."""
     if ray.is_initialized():
@@ -132,7 +144,8 @@ def _connect(ray: Any, address: str | None) -> bool:
     speak_briefly(ray)
     options = {"include_dashboard": False} if address is None else {}
     try:
-        ray.init(address=address or "local", log_to_driver=False, logging_level="error", **options)
+        with _own_sigterm():
+            ray.init(address=address or "local", log_to_driver=False, logging_level="error", **options)
     except Exception as error:
         where = f"no Ray cluster can be joined at {address}" if address else "Ray cannot be started on this machine"
         raise FedfuseError(f"{where}: {' '.join(str(error).split())}") from error
