@@ -32,6 +32,7 @@ from flwr.supercore.protobuf.constants import PROTOBUF_MEDIA_TYPE
 from flwr.supercore.protobuf.translation import PROTOBUF_REQUEST_TYPES
 from typer.testing import CliRunner
 
+from fedfuse.cli import flower
 from fedfuse.cli.app import app as cli
 from fedfuse.core.errors import ConfigError, FedfuseError
 from fedfuse.flower import superexec, superlink
@@ -290,6 +291,27 @@ class TestServerAppsOfAnotherUser:
         one.write_secret()
         assert one.secret.read_bytes() == content
         assert one.secret.stat().st_mode & 0o777 == 0o600
+
+
+QUIET = {"FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1"}
+
+
+@pytest.mark.parametrize("wanted", [{}, {"FLWR_TELEMETRY_ENABLED": "1", "FLWR_DISABLE_UPDATE_CHECK": "0"}])
+@pytest.mark.parametrize("command", [["superlink"], ["supernode", "--client", "0", "--accept", "any"]])
+def test_flower_calls_nobody_unless_it_is_asked_to(monkeypatch, command, wanted):
+    seen = {}
+
+    def note(*_):
+        seen.update({name: os.environ[name] for name in QUIET})
+
+    for name in QUIET:
+        monkeypatch.setenv(name, wanted.get(name, ""))
+        if not wanted:
+            monkeypatch.delenv(name)
+    monkeypatch.setattr(superlink, "serve", note)
+    monkeypatch.setattr(flower, "_become", note)
+    assert CliRunner().invoke(cli, ["flower", *command, "--insecure"]).exit_code == 0
+    assert seen == (wanted or QUIET)
 
 
 def test_an_occupied_port_is_one_sentence(tmp_path):

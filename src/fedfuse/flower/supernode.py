@@ -23,7 +23,7 @@ from fedfuse.flower.bundles import reason_to_refuse
 from fedfuse.flower.flower_version import check_version
 
 logger = logging.getLogger("flwr")
-REFUSAL = "This node's owner has not accepted the app of this run."
+REFUSAL = "its node does not accept this app"
 """All that the server is told."""
 Take = Callable[..., int | None]
 
