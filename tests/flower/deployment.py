@@ -142,11 +142,11 @@ class Deployment:
         keys: Path | None = None,
         program: Sequence[str] = FEDFUSE,
         accept: str = "any",
-        own: Sequence[str] = (),
+        more: Sequence[str] = (),
     ) -> None:
         superlink, state = f"{self.host}:{self.port}", str(self.folder / "nodes")
         options = ["--client", str(client), "--superlink", superlink, "--port", str(free_port()), "--state", state]
-        options += ["--accept", accept, *own]
+        options += ["--accept", accept, *more]
         command = [*program, "supernode", "--keys", str(keys or self.keys), *options]
         self.start(f"node-{client}", [*self.before.get(client, ()), *command])
 

@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from fedfuse.flower.check import reach
 from fedfuse.flower.keys import make_keys
 from fedfuse.flower.receipts import read_receipts
 from tests.flower.deployment import PATIENCE, REAL_PROCESSES, Deployment, assert_same, config_of
@@ -44,8 +45,9 @@ def test_a_party_with_a_table_of_its_own(deployment):
     table.write_text("first,second,finding\n" + "0.5,1,0\n1,0.5,1\n-1,0,2\n" * 6)
     described = deployment.folder / "ours.yaml"
     described.write_text("{name: csv, path: ours.csv, label_column: finding}")
+    reach(f"{deployment.host}:{deployment.port}", deployment.keys)
     deployment.stop_node(0)
-    deployment.start_node(0, own=["--data", "ours.yaml"])
+    deployment.start_node(0, more=["--data", "ours.yaml"])
     config = config_of("fedavg", rounds=1, clients=3, name="with-a-table")
     deployment.run("with-a-table", config)
     lines = list(read_receipts(deployment.folder / "nodes" / "receipts" / "with-a-table" / "client-0.jsonl"))

@@ -9,19 +9,19 @@ import re
 import numpy as np
 import pytest
 from flwr.app import MessageType
+from PIL import Image
 
 from fedfuse.core.errors import ConfigError
 from fedfuse.experiment.run import Experiment
 from fedfuse.flower import client_app
+from fedfuse.flower.failures import RAISED, SENTENCES
 from fedfuse.flower.party import clients_of, settings_of
 from fedfuse.flower.receipts import read_receipts
 from fedfuse.flower.server import run_on
 from fedfuse.flower.status import statuses
-from fedfuse.flower.troubles import TROUBLES
 from tests.flower.federation import assert_same, flower_config, grid_for, grid_of, local_config
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
-SENTENCES = {sentence for _, _, sentence in TROUBLES}
 ONE_ROUND = {"rounds": 1}
 
 
@@ -90,7 +90,7 @@ class TestTheLog:
         grid.nodes[98].bend = spoil_weights
         result = run_on(grid, config, tmp_path / "flower")
         assert [record.refused for record in result.history] == [(2,), (2,)]
-        assert "client 2: the server refused the last answer: weights are not finite" in caplog.text
+        assert "client 2: the server did not take the last answer: weights are not finite" in caplog.text
         [status] = [status for status in statuses(tmp_path / "nodes") if status["client"] == 2]
         assert (status["refusals"], status["refused"]) == (1, "weights are not finite")
 
@@ -118,7 +118,7 @@ def test_a_task_for_a_model_that_nobody_has(tmp_path, caplog):
     task.content["config"]["prototype"] = "mlp\nINFO : all is well"
     caplog.clear()
     [reply] = grid.nodes[100].answer(task)
-    assert reply.error.code == 101
+    assert reply.error.code == 102
     assert "all is well" not in caplog.text
 
 
@@ -138,18 +138,18 @@ class TestTrouble:
     @pytest.mark.parametrize(
         ("node_config", "code", "sentence"),
         [
-            ({"data": "/srv/patients-of-ward-7.csv"}, 101, "/srv/patients-of-ward-7.csv does not exist"),
-            ({"loader": "nobodys:load"}, 102, "loader: nobodys cannot be imported"),
-            ({"prototype": "mpl"}, 102, "unknown prototype 'mpl' (did you mean 'mlp'?)"),
-            ({"set": "training.epochs=9"}, 102, "a node cannot change that alone"),
-            ({"client": "zero"}, 102, "say which client this node is"),
+            ({"data": "/srv/patients-of-ward-7.csv"}, 102, "/srv/patients-of-ward-7.csv does not exist"),
+            ({"loader": "nobodys:load"}, 101, "loader: nobodys cannot be imported"),
+            ({"prototype": "mpl"}, 101, "unknown prototype 'mpl' (did you mean 'mlp'?)"),
+            ({"set": "training.epochs=9"}, 101, "a node cannot change that alone"),
+            ({"client": "zero"}, 101, "say which client this node is"),
         ],
     )
     def test_one_sentence_for_the_party_and_a_fixed_one_for_the_server(
         self, tmp_path, caplog, node_config, code, sentence
     ):
         reply = self.ask(tmp_path, **node_config)
-        assert (reply.error.code, reply.error.reason in SENTENCES) == (code, True)
+        assert (reply.error.code, reply.error.reason) == (code, SENTENCES[code])
         [said] = {record.getMessage() for record in caplog.records if record.levelno == logging.ERROR}
         assert sentence in said
         assert not any(record.exc_info for record in caplog.records)
@@ -167,7 +167,7 @@ class TestTrouble:
 
         monkeypatch.setattr("fedfuse.flower.node.clients_of", fail)
         reply = self.ask(tmp_path)
-        assert (reply.error.code, reply.error.reason) == (100, "the node failed; its log says how")
+        assert (reply.error.code, reply.error.reason) == (2, RAISED)
         assert "patient 4711" in caplog.text
 
     def test_it_is_in_status_and_receipts_until_it_is_over(self, tmp_path):
@@ -175,7 +175,7 @@ class TestTrouble:
         [status] = [status for status in statuses(tmp_path / "nodes") if status["client"] == 0]
         assert status["trouble"].startswith("/srv/gone.csv does not exist")
         line = receipts_of(tmp_path / "nodes", 0)[-1]
-        assert (line["purpose"], line["records"]["error"]["values"]["code"]) == ("trouble", 101)
+        assert (line["purpose"], line["records"]["error"]["values"]["code"]) == ("trouble", 102)
         config = flower_config(federation=ONE_ROUND)
         run_on(grid_for(config, tmp_path), config, tmp_path / "better")
         [status] = [status for status in statuses(tmp_path / "nodes") if status["client"] == 0]
@@ -203,6 +203,32 @@ class TestOwnData:
             run_on(grid, config, tmp_path / "flower")
         counted = [receipts_of(tmp_path / "nodes", client)[-1]["records"]["metrics"] for client in range(3)]
         assert [metrics["values"]["num-examples"] for metrics in counted] == [3, 4, 5]
+
+    def test_pictures_in_a_folder_and_in_arrays(self, tmp_path):
+        """The common pictures lie elsewhere on each machine, and a party need not have every class."""
+        pictures = np.random.default_rng(1).integers(0, 255, (24, 8, 8), np.uint8)
+        for number, picture in enumerate(pictures):
+            folder = tmp_path / "common" / ("benign", "malignant")[number % 2]
+            folder.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(picture).save(folder / f"{number}.png")
+        (tmp_path / "ours" / "malignant").mkdir(parents=True)
+        for number in range(5):
+            Image.fromarray(pictures[number]).convert("RGB").save(tmp_path / "ours" / "malignant" / f"{number}.png")
+        np.savez(tmp_path / "theirs.npz", x=pictures[:6], y=np.array(["malignant", "benign"] * 3))
+        config = flower_config(
+            "feddf",
+            federation=ONE_ROUND,
+            data={"name": "images", "path": str(tmp_path / "common"), "public": 0.3},
+            partition={"kind": "iid", "clients": 2},
+        )
+        elsewhere = config.model_copy(update={"data": config.data.model_copy(update={"path": "/elsewhere"})})
+        grid = grid_for(elsewhere, tmp_path, set=f"data.path={tmp_path / 'common'}")
+        for node, data in zip((100, 99), ("ours", "theirs.npz"), strict=True):
+            grid.nodes[node].context.node_config["data"] = str(tmp_path / data)
+        result = run_on(grid, config, tmp_path / "flower")
+        assert result.history[0].refused == ()
+        counted = [receipts_of(tmp_path / "nodes", client)[-1]["records"]["metrics"] for client in range(2)]
+        assert [metrics["values"]["num-examples"] for metrics in counted] == [5, 6]
 
     def test_the_apps_own_function_goes_before_data_and_behind_a_loader(self, tmp_path):
         config = flower_config(federation=ONE_ROUND)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -117,6 +118,14 @@ class TestImages:
         (tmp_path / "ours.npz").touch()
         assert "cannot be read as an npz archive" in refused(IMAGES, tmp_path / "ours.npz")
 
+    @pytest.mark.parametrize("name", ["ours.csv", "ours.npz", "ours.yaml"])
+    def test_a_pipe_keeps_nobody_waiting(self, tmp_path, name):
+        os.mkfifo(tmp_path / name)
+        assert "does not exist" in refused(IMAGES, tmp_path / name)
+
+    def test_a_name_longer_than_any_file(self, tmp_path):
+        assert "does not exist" in refused(IMAGES, tmp_path / ("x" * 5000))
+
     def test_a_class_that_the_experiment_does_not_have(self, tmp_path):
         (tmp_path / "photos" / "cyst").mkdir(parents=True)
         Image.fromarray(PICTURES[0]).save(tmp_path / "photos" / "cyst" / "1.png")
@@ -199,8 +208,9 @@ class TestDescribed:
         return folder / "ours.yaml"
 
     def test_columns_and_labels_of_other_names(self, tmp_path):
-        text = "{name: csv, path: visits.csv, label_column: finding, labels: {B: benign, M: 1, '?': none}}"
-        path = self.described(tmp_path, text, "age,finding,dose\n1,M,2\n3,B,4\n5,?,6\n")
+        text = "name: csv\npath: visits.csv\nlabel_column: finding\nignore_columns: [ward]\n"
+        text += "labels: {B: benign, M: 1, '?': none}\n"
+        path = self.described(tmp_path, text, "age,finding,dose,ward,bed\n1,M,2,x,1\n3,B,4,y,2\n5,?,6,z,3\n")
         examples = read(NUMBERS, path)
         assert (examples.inputs.tolist(), examples.labels.tolist()) == ([[1, 2], [3, 4], [5, 6]], [1, 0, 2])
 

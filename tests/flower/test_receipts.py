@@ -130,5 +130,20 @@ def test_a_full_disk_leaves_no_half_line(path, monkeypatch):
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["", "null", "7", "[]", "{}", '{"total": {}}', '{"total": {"arrays": "many"}, "records": {"arrays": 1}}', "\x00"],
+)
+def test_what_somebody_wrote_by_hand(path, line):
+    """It is no receipt, and it is no obstacle either."""
+    write(path, 1)
+    with path.open("a") as file:
+        file.write(line + "\n")
+    assert last_receipt(path)["round"] == 1
+    write(path, 2)
+    assert [receipt["round"] for receipt in read_receipts(path)] == [1, 2]
+    assert last_receipt(path)["total"]["arrays"] == 2 * describe(CONTENT)["arrays"]["bytes"]
+
+
 def test_no_receipts_yet(path):
     assert last_receipt(path) is None

@@ -20,7 +20,7 @@ def state(tmp_path):
     note(status, {**facts, "doing": "training", "prototype": "cnn", "trouble": None})
     receipts = file_of(tmp_path, RECEIPTS, "trial", 1)
     for _ in range(2):
-        write_receipt(receipts, {"round": 4}, {"metrics": describe_values({"loss": 0.5})})
+        write_receipt(receipts, {"round": 4, "purpose": "update"}, {"metrics": describe_values({"loss": 0.5})})
     return tmp_path
 
 
@@ -78,6 +78,13 @@ def test_damaged_files_do_not_keep_the_rest_from_view(state):
     file_of(state, RECEIPTS, "trial", 1).write_text("[]\n")
     for make in pages(state).values():
         assert make().status == 200
+
+
+def test_a_count_that_somebody_spoilt(state):
+    status = file_of(state, STATUS, "trial", 1)
+    note(status, {"refusals": "many"})
+    count(status, "refusals", "refused", "weights are not finite")
+    assert statuses(state)[0]["refusals"] == 1
 
 
 def test_no_node_yet(tmp_path):

@@ -18,9 +18,8 @@ from fedfuse.core.errors import FedfuseError
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.federation import Engine
 from fedfuse.federation.client_states import ClientStates
-from fedfuse.flower.records import CONFIG, Order, order_to_records, report_from_records
+from fedfuse.flower.records import CONFIG, REFUSED, Order, order_to_records, report_from_records
 from fedfuse.flower.roster import Roster
-from fedfuse.flower.troubles import REFUSED
 
 logger = logging.getLogger("flwr")
 CLAIM = "flower/round"

@@ -50,7 +50,7 @@ class Logbook:
         if not isinstance(reason, str) or not reason:
             return
         shown = "".join(sign if sign.isprintable() else " " for sign in reason[:LONGEST])
-        logger.warning("fedfuse: client %s: the server refused the last answer: %s", self.client, shown)
+        logger.warning("fedfuse: client %s: the server did not take the last answer: %s", self.client, shown)
         with suppress(OSError):
             count(self.status, "refusals", "refused", shown)
 

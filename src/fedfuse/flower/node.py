@@ -28,6 +28,7 @@ from flwr.clientapp import ClientApp
 from fedfuse.core.errors import ConfigError, DataError, FedfuseError, unknown
 from fedfuse.experiment.config import ExperimentConfig
 from fedfuse.federation.client import Clients
+from fedfuse.flower.failures import failure
 from fedfuse.flower.logbook import Logbook
 from fedfuse.flower.memory import Memory
 from fedfuse.flower.party import LoadData, NodeConfig, clients_of, settings_of
@@ -36,12 +37,12 @@ from fedfuse.flower.records import (
     CONFIG,
     EXAMPLES,
     PROTOTYPE,
+    REFUSED,
     Report,
     order_from_records,
     report_to_records,
 )
 from fedfuse.flower.status import default_state
-from fedfuse.flower.troubles import REFUSED, trouble
 from fedfuse.flower.versions import FORMAT, OURS, foreign
 
 logger = logging.getLogger("flwr")
@@ -92,12 +93,9 @@ class _Node:
         return Message(content, reply_to=message)
 
     def _seat(self, context: Context) -> _Seat:
-        config, client = (
-            settings_of(self.experiment, context.run_config, context.node_config),
-            _client(context.node_config),
-        )
-        logbook = Logbook(_state(context.node_config), config, client, context.run_id)
-        return _Seat(config, client, context.node_config, self.load_data, logbook)
+        told = context.node_config
+        config, client = settings_of(self.experiment, context.run_config, told), _client(told)
+        return _Seat(config, client, told, self.load_data, Logbook(_state(told), config, client, context.run_id))
 
 
 def _introduce(seat: _Seat, content: RecordDict) -> tuple[str, int, RecordDict]:
@@ -150,7 +148,7 @@ def _told(error: Exception, seat: _Seat | None) -> Error:
     else:
         sentence = f"failed with {type(error).__name__}; the log has the traceback"
         logger.error("fedfuse: this node failed", exc_info=error)
-    told = trouble(error)
+    told = failure(error)
     if seat is not None:
         seat.logbook.has_trouble(sentence)
         try:

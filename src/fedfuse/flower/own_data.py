@@ -89,9 +89,7 @@ class OwnData:
         return self._examples(read_callable(address, reading, "loader").train, reading, address)
 
     def _of_file(self, file: OwnFile) -> Examples:
-        path = Path(file.path)
-        if not path.exists():
-            raise DataError(f"{path} does not exist; name the file or folder of this party's examples")
+        path = _existing(Path(file.path))
         reading = self._reading(file, _header(path, file.name) if file.name in TABLES else ())
         return self._examples(read_own_files(file.name, path, None, False, reading).train, reading, path.name)
 
@@ -104,7 +102,7 @@ class OwnData:
             resize=settings.resize,
             channels=settings.channels or (self.dataset.shape[0] if self.dataset.train.kind == "images" else None),
             tokenizer=self.dataset.tokenizer,
-            ignored=file.ignore_columns or self._unknown_columns(header, label),
+            ignored=tuple(dict.fromkeys((*file.ignore_columns, *self._unknown_columns(header, label)))),
             words=self._words(file.labels),
         )
 
@@ -164,12 +162,21 @@ def _by_name(contents: Contents, words: Mapping[str, int], where: str) -> Array:
 
 def _described(path: Path) -> OwnFile:
     """What there is to know of a file, from its name or from the YAML file that describes it."""
-    if not path.exists():
-        raise DataError(f"{path} does not exist; name the file or folder of this party's examples")
-    if path.suffix not in YAML:
+    if _existing(path).suffix not in YAML:
         return OwnFile(name=_format(path), path=str(path))
     file = checked(OwnFile, read_yaml(path), str(path))
     return file.model_copy(update={"path": str(path.parent / Path(file.path).expanduser())})
+
+
+def _existing(path: Path) -> Path:
+    """A regular file or a folder: a pipe may never end."""
+    try:
+        there = path.is_file() or path.is_dir()
+    except OSError:  # a name that is longer than any file's
+        there = False
+    if not there:
+        raise DataError(f"{path} does not exist; name the file or folder of this party's examples")
+    return path
 
 
 def _format(path: Path) -> Any:
@@ -188,6 +195,8 @@ def _format(path: Path) -> Any:
 def _header(path: Path, kind: str) -> tuple[str, ...]:
     """The columns of a table, or of the first of several; nothing where the reader will say what is wrong."""
     file = path if path.is_file() else min(path.glob(f"*.{kind}"), default=path)
+    if not file.is_file():
+        return ()
     try:
         schema = csv.open_csv(file).schema if kind == "csv" else pq.read_schema(file)
     except (OSError, pa.ArrowException):

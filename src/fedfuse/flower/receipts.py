@@ -120,7 +120,18 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
         value = json.loads(line)
     except ValueError:
         return None
-    return value if isinstance(value, dict) and isinstance(value.get("total"), dict) else None
+    return value if _is_receipt(value) else None
+
+
+def _is_receipt(value: Any) -> bool:
+    """Whether it has what is read of it; whoever writes by hand into the file may write anything."""
+    if not isinstance(value, dict) or not {"time", "round", "purpose"} <= value.keys():
+        return False
+    total, records = value.get("total"), value.get("records")
+    if not isinstance(total, dict) or not isinstance(records, dict):
+        return False
+    sizes = [record.get("bytes") if isinstance(record, dict) else None for record in records.values()]
+    return all(isinstance(size, int) for size in (*total.values(), *sizes))
 
 
 def _of_arrays(record: ArrayRecord) -> dict[str, Any]:

@@ -31,6 +31,8 @@ from fedfuse.flower.versions import FORMAT, OURS, foreign
 
 ARRAYS, EXTRAS, TEST_OUTPUTS, CONFIG, METRICS = "arrays", "extras", "test-outputs", "config", "metrics"
 ROUND, CLIENT, PROTOTYPE, EXAMPLES = "server-round", "client", "prototype", "num-examples"
+REFUSED = "refused"
+"""Under which a task says why the client's last answer was not taken."""
 BFLOAT16 = "bfloat16-"
 
 

@@ -65,7 +65,7 @@ def run_on(grid: Grid, config: ExperimentConfig, out: Path, parties: Parties | N
     engine = FlowerEngine(roster, config.sha256())
 
     def tell_the_party(event: Mapping[str, Any]) -> None:
-        if event["event"] == "update_refused":
+        if event["event"] in ("update_refused", "client_late"):
             engine.refused[event["client"]] = event["reason"]
 
     return Experiment(config).run(out, resume=True, listeners=(_tell, tell_the_party), engine=engine)

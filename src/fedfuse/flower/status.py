@@ -16,7 +16,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from fedfuse.core.files import replacing
 from fedfuse.core.plain_json import dumps
 from fedfuse.flower.receipts import last_receipt
 
@@ -36,16 +35,19 @@ def default_state() -> Path:
 
 
 def note(path: Path, facts: Mapping[str, Any]) -> None:
-    """Lay facts over those that are there."""
+    """Lay facts over those that are there. Nobody waits for the disk: a status is no more than a notice."""
     known = {**_read(path), **facts, "time": datetime.now(UTC).isoformat(timespec="seconds")}
-    with replacing(path) as temporary:
-        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT, 0o600))
-        temporary.write_text(dumps(known), encoding="utf-8")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        file.write(dumps(known))
+    temporary.replace(path)
 
 
 def count(path: Path, number: str, fact: str, value: str) -> None:
     """Once more of something, and what it was this time."""
-    note(path, {number: int(_read(path).get(number, 0)) + 1, fact: value})
+    before = _read(path).get(number)
+    note(path, {number: (before if isinstance(before, int) else 0) + 1, fact: value})
 
 
 def statuses(state: Path) -> list[dict[str, Any]]:
@@ -61,7 +63,7 @@ def _sent(state: Path, status: Path) -> dict[str, Any]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Nothing where there is nothing that can be read: a status is no more than a notice."""
+    """Nothing where there is nothing that can be read."""
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
