@@ -27,7 +27,7 @@ from torch import Tensor
 from fedfuse.core.errors import DataError
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.core.weights import Layout, Weights
-from fedfuse.flower.versions import FORMAT, OURS, foreign
+from fedfuse.flower.versions import FORMAT, OURS, check_format
 
 ARRAYS, EXTRAS, TEST_OUTPUTS, CONFIG, METRICS = "arrays", "extras", "test-outputs", "config", "metrics"
 ROUND, CLIENT, PROTOTYPE, EXAMPLES = "server-round", "client", "prototype", "num-examples"
@@ -73,7 +73,7 @@ def order_to_records(order: Order) -> RecordDict:
 def order_from_records(content: RecordDict) -> Order:
     with _understood("task"):
         config = content[CONFIG]
-        _check_format(config)
+        check_format(config)
         task = Task(
             round=int(config[ROUND]),
             client=int(config[CLIENT]),
@@ -105,7 +105,7 @@ def report_from_records(content: RecordDict, task: Task) -> Report:
         is_guest = CONFIG not in content
         own = {ROUND: task.round, CLIENT: task.client, PROTOTYPE: task.prototype}
         config: Mapping[str, Any] = own if is_guest else content[CONFIG]
-        _check_format(config)
+        check_format(config)
         update = Update(
             round=int(config[ROUND]),
             client=int(config[CLIENT]),
@@ -173,11 +173,6 @@ def _tensor(array: Array) -> Tensor:
     if not isinstance(values, np.ndarray):
         raise ValueError("an array is not one array")
     return torch.from_numpy(values)
-
-
-def _check_format(config: Mapping[str, Any]) -> None:
-    if reason := foreign(config):
-        raise DataError(reason)
 
 
 @contextmanager

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fedfuse.core.errors import DataError
+
 FORMAT, OURS = "fedfuse-format", 1
 
 
@@ -18,3 +20,9 @@ def foreign(config: Mapping[str, Any] | None) -> str | None:
     if number == OURS:
         return None
     return f"its records have format {number}, this fedfuse has {OURS}; install versions of one format on both sides"
+
+
+def check_format(config: Mapping[str, Any] | None) -> None:
+    """Refuse a message that is not read."""
+    if reason := foreign(config):
+        raise DataError(reason)
