@@ -21,7 +21,8 @@ if find_spec("flwr") is None:
 
 
 LONGEST = [
-    Path(__file__).with_name(f"test_{name}.py") for name in ("faults", "silent_nodes", "deployment", "partition")
+    Path(__file__).with_name(f"test_{name}.py")
+    for name in ("faults", "silent_nodes", "deployment", "compose", "partition")
 ]
 
 

@@ -168,6 +168,16 @@ def test_names_of_every_kind_can_be_written(folder: RunFolder) -> None:
     assert found['fedfuse_accuracy{model="a\\"b\\\\c\\nd"}'] == 0.5
 
 
+def test_the_page_names_every_metric_and_no_other(folder: RunFolder) -> None:
+    prototypes = {"mlp": {"accuracy": 0.5, "loss": 1.0}}
+    with closing(EventLog(folder.events)) as log:
+        log.emit("run_started", rounds=9)
+        log.emit("round_finished", **a_round(1, prototypes=prototypes, ensemble_accuracy=0.5))
+    emitted = {name.partition("{")[0] for name in metrics(Monitor(folder))}
+    page = (Path(__file__).parents[2] / "docs" / "operation.md").read_text()
+    assert set(re.findall(r"\bfedfuse_[a-z_]+", page)) == emitted
+
+
 class TestTrouble:
     def test_there_is_no_run(self, folder: RunFolder) -> None:
         assert Monitor(folder).trouble(None) == "there is no run yet"

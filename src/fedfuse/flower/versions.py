@@ -22,7 +22,7 @@ def foreign(config: Mapping[str, Any] | None) -> str | None:
     return f"its records have format {number}, this fedfuse has {OURS}; install versions of one format on both sides"
 
 
-def check_format(config: Mapping[str, Any]) -> None:
-    """Raise if a message with this config is not read."""
+def check_format(config: Mapping[str, Any] | None) -> None:
+    """Refuse a message that is not read."""
     if reason := foreign(config):
         raise DataError(reason)

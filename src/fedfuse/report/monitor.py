@@ -107,14 +107,14 @@ class Monitor:
         """Whether the latest line that was counted is where it was: every line has its own time."""
         if not self._latest:
             return True
-        if not self.folder.events.exists():
+        if not self.folder.events.is_file():
             return False
         with self.folder.events.open("rb") as log:
             log.seek(self._place - len(self._latest))
             return log.read(len(self._latest)) == self._latest
 
     def _new_lines(self) -> Iterator[bytes]:
-        if not self.folder.events.exists():
+        if not self.folder.events.is_file():
             return
         with self.folder.events.open("rb") as log:
             log.seek(self._place)
