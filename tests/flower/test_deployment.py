@@ -51,8 +51,10 @@ def test_a_party_with_a_table_of_its_own(deployment):
     config = config_of("fedavg", rounds=1, clients=3, name="with-a-table")
     deployment.run("with-a-table", config)
     lines = list(read_receipts(deployment.folder / "nodes" / "receipts" / "with-a-table" / "client-0.jsonl"))
-    assert [line["purpose"] for line in lines] == ["description", "update"]
-    assert lines[1]["records"]["metrics"]["values"]["num-examples"] == 18
+    *descriptions, update = lines  # a slow node is asked who it is more than once
+    assert {line["purpose"] for line in descriptions} == {"description"}
+    assert update["purpose"] == "update"
+    assert update["records"]["metrics"]["values"]["num-examples"] == 18
     assert (
         "with-a-table (fedavg), client 0: round 1 of 1, trains mlp on 18 examples"
         in (deployment.folder / "node-0.log").read_text()
