@@ -469,7 +469,7 @@ class _Round:
             merged = self.stream.merges.pop(prototype).merged()  # nobody needs the sum any more
         else:
             merged = self.recipe.merge.merge(view, prototype, updates)
-        if not merged.weights.is_finite():
+        if self.growth.fault(prototype, merged.weights):
             return merged
         return replace(merged, weights=settle(policy, view, prototype, merged.weights, updates))
 
