@@ -41,8 +41,8 @@ def import_object(address: str, what: str, kind: str = "name") -> Any:
     module_name, _, attribute = address.partition(":")
     if "." in attribute:
         raise ConfigError(
-            f"{what}: {shortened(attribute)} of {shortened(module_name)} was made inside a function or class, where no other process finds "
-            "it; move it to the top of the file"
+            f"{what}: {shortened(attribute)} of {shortened(module_name)} was made inside a function or class, where no "
+            "other process finds it; move it to the top of the file"
         )
     if not _FORM.fullmatch(address):
         raise ConfigError(f"{what}: '{shortened(address)}' should be written as package.module:name")
