@@ -20,7 +20,7 @@ from tests.fuzzing.harness import Tally, Target, case_of, run, targets
 
 MEMORY = 3 << 30
 """Bytes that a target may ask for beyond what it has at first."""
-SILENCE = 60.0
+SILENCE = 200.0
 """Seconds after which a process that is stuck where no alarm reaches it is ended."""
 
 

@@ -13,14 +13,14 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator
 
-from fedfuse.core.errors import ConfigError, unknown
+from fedfuse.core.errors import ConfigError, shortened, unknown
 
 FORM = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
 
 def _well_formed(value: str) -> str:
     if not FORM.fullmatch(value):
-        raise ValueError(f"'{value}' should be written as package.module:name")
+        raise ValueError(f"'{shortened(value)}' should be written as package.module:name")
     return value
 
 
@@ -41,11 +41,11 @@ def import_object(address: str, what: str, kind: str = "name") -> Any:
     module_name, _, attribute = address.partition(":")
     if "." in attribute:
         raise ConfigError(
-            f"{what}: {attribute} of {module_name} was made inside a function or class, where no other process finds "
-            "it; move it to the top of the file"
+            f"{what}: {shortened(attribute)} of {shortened(module_name)} was made inside a function or class, where no "
+            "other process finds it; move it to the top of the file"
         )
     if not FORM.fullmatch(address):
-        raise ConfigError(f"{what}: '{address}' should be written as package.module:name")
+        raise ConfigError(f"{what}: '{shortened(address)}' should be written as package.module:name")
     module = _imported(module_name, what)
     if not hasattr(module, attribute):
         check_findable_elsewhere([address])
@@ -59,7 +59,8 @@ def _imported(name: str, what: str) -> ModuleType:
             return import_module(name)
     except (Exception, SystemExit) as error:  # a user's module may raise anything while it is imported
         raise ConfigError(
-            f"{what}: {name} cannot be imported from the working folder or the installed packages: {first_line(error)}"
+            f"{what}: {shortened(name)} cannot be imported from the working folder or the installed packages: "
+            f"{shortened(first_line(error), 500)}"
         ) from error
 
 
