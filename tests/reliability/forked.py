@@ -37,11 +37,14 @@ class Forked:
     def wait(self, until: Callable[[], bool] = lambda: False, seconds: float = HANGS) -> None:
         """Until it has ended, or until something is so."""
         deadline = time.monotonic() + seconds
-        while self.code() is None and not until():
-            if time.monotonic() > deadline:
-                self.end()
-                raise HangsError(f"hangs: {self.last_words()}")
-            time.sleep(0.001)
+        try:
+            while self.code() is None and not until():
+                if time.monotonic() > deadline:
+                    raise HangsError(f"hangs: {self.last_words()}")
+                time.sleep(0.001)
+        except BaseException:
+            self.end()
+            raise
 
     def below(self) -> set[int]:
         return below(self.pid)
@@ -49,7 +52,8 @@ class Forked:
     def end(self) -> None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
-        self.wait(seconds=60)
+        while self.code() is None:
+            time.sleep(0.01)
 
     def last_words(self) -> str:
         lines = [line for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
