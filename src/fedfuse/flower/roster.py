@@ -26,8 +26,8 @@ from fedfuse.flower.versions import FORMAT, OURS, check_format
 
 logger = logging.getLogger("flwr")
 ASKING, REST = 60.0, 10.0
-"""Seconds until a question counts as lost, and until a node is asked again that had no answer: it may have been started
-anew, with another node config."""
+"""Seconds until a question counts as lost, unless ``engine.wait`` is longer, and until a node is asked again that had no
+answer: it may have been started anew, with another node config."""
 CLAIMS = 100
 """Claims to others' seats that are told of; one who makes thousands of them shall not fill the log."""
 
@@ -105,16 +105,17 @@ class Roster:
         self._resting = {node: until for node, until in self._resting.items() if node in present and now < until}
         self._told = {node: reason for node, reason in self._told.items() if node in present}
         asked = {node for node, _ in self._asked.values()}
-        self._ask(sorted(present - self.members.keys() - self._resting.keys() - asked), now + ASKING)
+        self._ask(sorted(present - self.members.keys() - self._resting.keys() - asked), now)
         self._listen(now)
         if self.settings.guests and not self._asked:
             self._seat_guests()
 
-    def _ask(self, nodes: Sequence[int], until: float) -> None:
+    def _ask(self, nodes: Sequence[int], now: float) -> None:
+        patience = max(ASKING, self.settings.wait)
         content = RecordDict({CONFIG: ConfigRecord({"clients": self.clients, FORMAT: OURS})})
-        messages = [Message(content, dst_node_id=node, message_type=MessageType.QUERY, ttl=ASKING) for node in nodes]
+        messages = [Message(content, dst_node_id=node, message_type=MessageType.QUERY, ttl=patience) for node in nodes]
         questions = self.grid.push_messages(messages) if messages else []
-        self._asked |= {q: (node, until) for q, node in zip(questions, nodes, strict=True) if q}
+        self._asked |= {q: (node, now + patience) for q, node in zip(questions, nodes, strict=True) if q}
 
     def _listen(self, now: float) -> None:
         holders = self.seats
