@@ -26,7 +26,7 @@ from fedfuse.flower.versions import FORMAT, OURS, check_format
 
 logger = logging.getLogger("flwr")
 ASKING, REST = 60.0, 10.0
-"""Seconds until a question counts as lost, unless ``engine.wait`` is longer, and until a node without an answer is asked
+"""Seconds until a question counts as lost, unless ``engine.wait`` is longer, and until a node without answer is asked
 again: it may have been started anew, with another node config."""
 CLAIMS = 100
 """Claims to others' seats that are told of; one who makes thousands of them shall not fill the log."""
