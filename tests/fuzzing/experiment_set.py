@@ -16,7 +16,7 @@ BASE = {**SMALL, "training": {"epochs": 1}, "partition": {"kind": "dirichlet", "
 
 def honest() -> list[str]:
     found = dict.fromkeys(assignment for case in experiments() for assignment in _leaves(case))
-    return ["training.epochs=2", "method=feddf", "models.n={arch: cnn1}", *(a for a in found if _is_read(a))]
+    return ["training.epochs=2", "method=feddf", "models.n={arch: cnn1}", *list(filter(_is_read, found))[::20]]
 
 
 def _is_read(assignment: str) -> bool:

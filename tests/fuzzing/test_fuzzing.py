@@ -12,7 +12,7 @@ from fedfuse.core.errors import DataError
 from tests.fuzzing.harness import TooSlow, case_of, run, targets
 
 TARGETS, _ = targets()
-CASES, FEWER = 3000, 800
+CASES, FEWER = 2500, 600
 SLOW = (
     "csv_files",
     "experiment_set",
