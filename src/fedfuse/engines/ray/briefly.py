@@ -11,7 +11,7 @@ LONGEST = 200
 
 def speak_briefly(ray: Any) -> None:
     """From now on. Ray has no setting for it, and this is no harm where it prints in another way."""
-    worker = getattr(getattr(ray, "_private", None), "worker", None)
+    worker: Any = getattr(getattr(ray, "_private", None), "worker", None)
     told = getattr(worker, "print_to_stdstream", None)
     if told is not None and not hasattr(told, "is_brief"):
         worker.print_to_stdstream = _brief(told)
