@@ -69,5 +69,5 @@ def _finishing(running: Iterable[RunProcess]) -> Iterator[Cell]:
 def _finished_rounds(cell: Cell) -> int:
     if not cell.folder.events.exists():
         return 0
-    with cell.folder.events.open(encoding="utf-8") as lines:
-        return sum('"event": "round_finished"' in line for line in lines)
+    with cell.folder.events.open("rb") as lines:
+        return sum(b'"event": "round_finished"' in line for line in lines)
