@@ -112,7 +112,7 @@ def test_who_misses_a_round_is_out_until_the_next_cycle():
 
     history = played(make_federation(bank=make_bank(**DEEP), recipe=RECIPE, bend=bend), 4).server.history
     assert [record.clients for record in history] == [(0, 1, 2, 3), (0, 1, 2, 3), (0, 2, 3), (0, 1, 2, 3)]
-    assert [record.refused for record in history] == [(), (1,), (), ()]
+    assert [record.late for record in history] == [(), (1,), (), ()]
 
 
 def test_a_lost_round_ends_the_cycle():

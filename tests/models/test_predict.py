@@ -321,7 +321,7 @@ class TestImages:
             ([np.zeros((8, 8), np.uint8), np.zeros((9, 8), np.uint8)], "the inputs differ in shape"),
             (Image.new("RGB", (8, 8)), r"image 0 is 3x8x8, but the model reads 1x8x8 \(channels, height, width\)"),
             ([Image.new("L", (8, 8)), Image.new("L", (9, 8))], "image 1 is 1x8x9, but"),
-            ("no/such.png", "no/such.png cannot be read as an image"),
+            ("no/such.png", "no/such.png does not exist"),
             (b"no image", "image 0 cannot be read as an image"),
         ],
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -28,7 +29,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def create(path: Path, private: bool = False) -> BinaryIO:
     """A new file to write; whatever is there already, a link too, is an error. Others cannot read a private one."""
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666), "wb")
+    return open(path, "xb", opener=partial(os.open, mode=0o600 if private else 0o666))
 
 
 def write_atomically(path: Path, write: Callable[[Path], None]) -> None:

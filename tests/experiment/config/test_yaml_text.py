@@ -141,7 +141,7 @@ def test_files(tmp_path: Path, content: bytes, sentence: str) -> None:
         ("methods: {fedavg: {protocol: 5}}", "methods.fedavg.protocol"),
         ("methods: {fedavg: {upload: 5}}", "methods.fedavg.upload is 5, but should be a list"),
         ("methods: {fedavg: {pooled: []}}", "methods.fedavg.pooled is [], but should be true or false"),
-        (f"name: {'n' * 300}", "but should be text of at most 64 characters"),
+        (f"name: {'n' * 300}", "but should be text of at most 100 characters"),
         (f"method: {{name: fedavg, label: {'n' * 300}}}", "method.label is 'nnn"),
         ("seed: " + "9" * 60, "seed is 999"),
         (f"? {'k' * 500_000}\n: 1", "unknown key 'kkk"),
@@ -162,7 +162,7 @@ def test_what_an_experiment_may_not_be(text: str, sentence: str) -> None:
 
 @pytest.mark.parametrize("name", ["m" * (LONGEST_NAME + 1), "é" * (LONGEST_NAME // 2 + 1)])
 def test_a_model_with_a_long_name_is_refused_before_it_names_a_file(name: str) -> None:
-    with pytest.raises(ConfigError, match=r"models: .* is longer than 64 bytes: it names a file"):
+    with pytest.raises(ConfigError, match=r"models: .* is longer than 100 bytes: it names a file"):
         validate({**RAW, "models": {name: {"arch": "mlp"}}})
     validate({**RAW, "models": {name[:-1]: {"arch": "mlp"}}})
 

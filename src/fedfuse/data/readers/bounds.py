@@ -20,6 +20,8 @@ def check_fits(size: int, where: str) -> None:
 
 def check_is_file(path: Path) -> None:
     """A file that ends: reading from a pipe or a device may take for ever, and some links lead nowhere."""
+    if not path.exists() and not path.is_symlink():
+        raise DataError(f"{path} does not exist")
     if not path.is_file():
         raise DataError(f"{path} is no regular file; remove it, or put the file itself there")
 

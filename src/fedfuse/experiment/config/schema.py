@@ -28,7 +28,7 @@ from fedfuse.runtime.compute import ComputeSettings
 from fedfuse.runtime.training import TrainingSettings
 
 Raw = dict[str, Any]
-LONGEST_NAME = 64
+LONGEST_NAME = 100
 """Of an experiment, a method or a model, in bytes: they are put together to the names of files."""
 
 
