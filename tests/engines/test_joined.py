@@ -12,9 +12,12 @@ from threading import Thread
 
 import pytest
 
-from fedfuse.engines import LocalEngineSettings, joined
+from fedfuse.core.errors import FedfuseError
+from fedfuse.engines import LocalEngineSettings, joined, workers
 from fedfuse.engines.joined import JoinedEngine
 from fedfuse.engines.local import LocalEngine
+from fedfuse.engines.packing import tensors_in
+from fedfuse.engines.workers import WorkersEngine
 from fedfuse.federation.events import EventLog
 from tests.engines.players import federation, result
 from tests.helpers import Recorder, played
@@ -119,3 +122,29 @@ def test_a_script_needs_no_guard(tmp_path: Path):
     done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "runs 1"
+
+
+def test_no_start_moves_what_this_process_computes_with():
+    """Workers are started by a thread, while this one trains: memory that it reads must not be given back."""
+    clients = federation("feddf").engine.clients
+    engine = WorkersEngine(clients, 1, None, EventLog(), imports_script=False)
+    where = [tensor.data_ptr() for tensor in tensors_in(clients)]
+    try:
+        assert engine.started()
+    finally:
+        engine.close()
+    assert where == [tensor.data_ptr() for tensor in tensors_in(clients)]
+
+
+def test_a_run_without_room_in_the_shared_memory_stays_in_this_process(monkeypatch):
+    def full(_tensors):
+        raise FedfuseError("no room")
+
+    monkeypatch.setattr(workers, "in_shared_memory", full)
+    monkeypatch.setattr(joined, "WORTH_SECONDS", 0.0)
+    monkeypatch.setattr(joined, "WORTH_A_JOB", 0.0)
+    here, heard = federation("fedavg"), Recorder()
+    engine = JoinedEngine(here.engine.clients, EventLog(listeners=(heard,)), others=1)
+    assert result(here, engine=engine) == result(here)
+    assert engine.workers is None
+    assert heard.of("workers_joined") == []

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from threading import Event, Thread
 from typing import Any
 
+from fedfuse.core.errors import FedfuseError
 from fedfuse.core.memory import free_memory
 from fedfuse.engines.base import SimulatedEngine
 from fedfuse.engines.jobs import Job
@@ -69,7 +70,11 @@ class JoinedEngine(SimulatedEngine):
         if _is_bound_to_this_script(self.clients):
             self.others = 0
             return
-        self.workers = WorkersEngine(self.clients, number, None, self.log, imports_script=False)
+        try:
+            self.workers = WorkersEngine(self.clients, number, None, self.log, imports_script=False)
+        except FedfuseError:  # no room in the shared memory
+            self.others = 0
+            return
         self.log.emit("workers_joined", round=jobs[0].round, workers=number, seconds_left=round(left, 1))
         Thread(target=self._await, daemon=True).start()
 

@@ -65,18 +65,11 @@ class Worker:
         context = torch.multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
         try:
-            packed = torch.frombuffer(bytearray(self.packed), dtype=torch.uint8).share_memory_()
-            self._process = context.Process(target=_serve, args=(packed, self.lasting, theirs), daemon=True)
+            [packed] = in_shared_memory([torch.frombuffer(bytearray(self.packed), dtype=torch.uint8)])
+            process = context.Process(target=_serve, args=(packed, self.lasting, theirs), daemon=True)
             with _deaf_to_interrupts(), nullcontext() if self.imports_script else _without_script():
-                self._process.start()
-        except RuntimeError as error:
-            self._process = None
-            if "shm" in str(error):
-                raise FedfuseError(
-                    "the data does not fit into this machine's shared memory (/dev/shm), through which workers get it; "
-                    "enlarge it (docker run --shm-size) or use engine.workers=1"
-                ) from error
-            raise
+                process.start()
+            self._process = process
         finally:
             theirs.close()
 
@@ -130,6 +123,25 @@ class Worker:
         except (EOFError, OSError):
             code = self.end()
             raise LostError(f"gave no answer in {seconds:g} s" if late.is_set() else _ended(code)) from None
+
+
+def in_shared_memory(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
+    """The same tensors, moved there now.
+
+    A process's start would do it by itself, in whatever thread starts it, while another one may compute with memory
+    that is gone by then.
+    """
+    try:
+        for tensor in tensors:
+            tensor.share_memory_()
+    except RuntimeError as error:
+        if "shm" not in str(error):
+            raise
+        raise FedfuseError(
+            "the data does not fit into this machine's shared memory (/dev/shm), through which workers get it; enlarge "
+            "it (docker run --shm-size) or use engine.workers=1"
+        ) from error
+    return tensors
 
 
 def _seconds_to_start(timeout: float | None) -> float | None:

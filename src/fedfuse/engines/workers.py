@@ -17,7 +17,7 @@ from fedfuse.core.errors import FedfuseError
 from fedfuse.engines.base import SimulatedEngine
 from fedfuse.engines.jobs import ATTEMPTS, Job, exhausted
 from fedfuse.engines.packing import SharedTensors, pack, tensors_in
-from fedfuse.engines.worker import LostError, Worker
+from fedfuse.engines.worker import LostError, Worker, in_shared_memory
 from fedfuse.federation.client import Clients
 from fedfuse.federation.events import EventLog
 from fedfuse.runtime.pool import silence
@@ -38,7 +38,7 @@ class WorkersEngine(SimulatedEngine):
         self, clients: Clients, workers: int, timeout: float | None, log: EventLog, imports_script: bool = True
     ) -> None:
         self.clients = clients
-        self._lasting = tensors_in(clients)
+        self._lasting = in_shared_memory(tensors_in(clients))
         packed = pack(clients, lasting=self._lasting).note
         self.workers = [Worker(packed, self._lasting, imports_script) for _ in range(workers)]
         self.timeout = timeout
