@@ -19,6 +19,7 @@ SLOW = (
     "experiment_values",
     "experiment_yaml",
     "image_folders",
+    "model",
     "parquet_files",
     "python_data",
 )
