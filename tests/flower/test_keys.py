@@ -183,13 +183,14 @@ class TestRenewal:
 
 
 def test_certificates_are_spoken_of_a_month_before_their_end(keys):
-    renew(keys, [], 90, NOW)
-    assert ending(keys, NOW + timedelta(days=59)) == []
-    (sentence,) = ending(keys, NOW + timedelta(days=80))
+    now = datetime.now(UTC)  # of the keys, and not of a session that may have begun long before
+    renew(keys, [], 90, now)
+    assert ending(keys, now + timedelta(days=59)) == []
+    (sentence,) = ending(keys, now + timedelta(days=80))
     assert re.search(r"server\.pem expires on 20\d\d-\d\d-\d\d, in (9|10) days; renew it", sentence)
     (keys / "server.pem").unlink()
-    assert ending(keys, NOW + timedelta(days=80)) == [], "a party has only ca.crt"
-    (sentence,) = ending(keys, NOW + timedelta(days=3640))
+    assert ending(keys, now + timedelta(days=80)) == [], "a party has only ca.crt"
+    (sentence,) = ending(keys, now + timedelta(days=3640))
     assert "ca.crt expires" in sentence
     assert ending(keys / "nowhere") == []
 

@@ -64,7 +64,7 @@ class TestWhatLeft:
         grid = grid_for(config, tmp_path)
         (tmp_path / "nodes").mkdir()
         (tmp_path / "nodes" / "receipts").write_text("in the way")
-        with pytest.raises(Exception, match="0 of 4 clients answered"):
+        with pytest.raises(Exception, match="0 of 4 updates count"):
             run_on(grid, config, tmp_path / "flower")
 
     def test_the_bits_stay_those_of_the_local_engine(self, tmp_path):
@@ -131,7 +131,7 @@ class TestTrouble:
         node = grid.nodes[100]
         replies = []
         node.bend = lambda reply: replies.append(reply) or [reply]
-        with pytest.raises(Exception, match="0 of 4 clients answered"):
+        with pytest.raises(Exception, match="0 of 4 updates count"):
             run_on(grid, config, tmp_path / "flower")
         return replies[0]
 

@@ -220,13 +220,17 @@ class TestDescribed:
         )
         assert read(NUMBERS, path).labels.tolist() == [1, 0]
 
+    def test_words_that_yaml_takes_for_truth_values(self, tmp_path):
+        text = "{name: csv, path: visits.csv, labels: {yes: 1, no: 0}}"
+        path = self.described(tmp_path, text, "age,dose,label\n1,2,yes\n3,4,no\n")
+        assert read(NUMBERS, path).labels.tolist() == [1, 0]
+
     @pytest.mark.parametrize(
         ("text", "reason"),
         [
             ("{name: csv, path: visits.csv, labls: {}}", "unknown key 'labls' (did you mean 'labels'?)"),
             ("{name: excel, path: visits.csv}", "name"),
             ("{name: csv}", "path"),
-            ("{name: csv, path: visits.csv, labels: {yes: 1}}", "need quotes in YAML"),
             ("{name: csv, path: visits.csv, labels: {B: cyst}}", "'B' stands for unknown class 'cyst'"),
             ("{name: csv, path: visits.csv, labels: {B: 3}}", "'B' stands for unknown class '3'"),
             ("[1, 2]", "mapping"),

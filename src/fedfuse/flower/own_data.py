@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 from pyarrow import csv
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from fedfuse.core.errors import ConfigError, DataError, unknown
 from fedfuse.core.part import Settings
@@ -38,13 +38,6 @@ FILES = (*TABLES, "npz")
 YAML = (".yaml", ".yml")
 
 
-def _as_words(labels: Any) -> Any:
-    """Keys as they stand in a file; of a yes or no that YAML took for a truth value nobody knows how it was written."""
-    if isinstance(labels, Mapping) and any(isinstance(key, bool) for key in labels):
-        raise ValueError("labels such as yes, no, on and off need quotes in YAML, for example 'yes'")
-    return {str(key): value for key, value in labels.items()} if isinstance(labels, Mapping) else labels
-
-
 class OwnFile(Settings):
     """What a party says of its file. The keys mean what they mean in the section ``data`` of an experiment."""
 
@@ -53,7 +46,7 @@ class OwnFile(Settings):
     input_column: str | None = None
     label_column: str | None = None
     ignore_columns: tuple[str, ...] = ()
-    labels: Annotated[dict[str, int | str], BeforeValidator(_as_words)] = Field(
+    labels: dict[str, int | str] = Field(
         {}, description="which class of the experiment each label of the file is, where they are called otherwise"
     )
 
