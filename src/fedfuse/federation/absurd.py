@@ -92,7 +92,7 @@ def unsound(memory: Tensors, before: Tensors, nan_is_no_value: bool = False) -> 
 
 def is_sound(tensor: Tensor) -> bool:
     """Whether all numbers are finite, and their squares too."""
-    return not tensor.is_floating_point() or bool(_norm(tensor).isfinite())
+    return not tensor.numel() or not tensor.is_floating_point() or math.isfinite(_norm(tensor))
 
 
 def _in_words(growth: float, than: str) -> str:
@@ -100,10 +100,9 @@ def _in_words(growth: float, than: str) -> str:
 
 
 def _size(tensor: Tensor) -> float:
-    size = float(_norm(tensor)) / math.sqrt(max(tensor.numel(), 1))
+    size = _norm(tensor) / math.sqrt(max(tensor.numel(), 1))
     return size if math.isfinite(size) else math.inf
 
 
-def _norm(tensor: Tensor) -> Tensor:
-    norm: Tensor = torch.linalg.vector_norm(tensor.float())
-    return norm
+def _norm(tensor: Tensor) -> float:
+    return float(torch.linalg.vector_norm(tensor.float()))

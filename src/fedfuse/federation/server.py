@@ -138,6 +138,8 @@ class _Round:
         self.growth = Growth(before.server.weights)
         self.joined: dict[int, str] = {}
         """Who runs another model than was planned, from this round on."""
+        self.prototypes = federation.prototypes.but(before.server.history.joined)
+        """The prototype that each client runs by now."""
         self.turned_away: set[int] = set()
         """Who answered although nobody waited for it."""
         log = federation.log.path
@@ -185,11 +187,6 @@ class _Round:
             progress=federation.log.tick,
             pool=federation.engine.pool(self.number),
         )
-
-    @property
-    def prototypes(self) -> Prototypes:
-        """The prototype that each client runs by now."""
-        return self.federation.prototypes.but({**self.before.server.history.joined, **self.joined})
 
     @cached_property
     def protocol_view(self) -> ServerView:
@@ -243,13 +240,13 @@ class _Round:
         """Who was drawn for a round, this one or an earlier one, and the prototypes they run."""
         federation, key = self.federation, self.federation.key.child("round", number, "sample")
         chosen = self.clock.draw(number, federation.clients, key) if self.clock else federation.chosen(key)
-        prototypes = self.prototypes
-        return {client: prototypes[client] for client in chosen}
+        return {client: self.prototypes[client] for client in chosen}
 
     def tasks(self) -> list[Task]:
         planned = self.recipe.protocol.participants(self.protocol_view, self.drawn)
         self.federation.log.emit("round_started", round=self.number, clients=list(planned))
         self.joined = self.joining(planned)
+        self.prototypes = self.prototypes.but(self.joined)
         chosen = {**planned, **self.joined}
         for client, prototype in self.joined.items():
             self.federation.log.emit("client_joined", round=self.number, client=client, prototype=prototype)
@@ -343,9 +340,10 @@ class _Round:
 
     def dismissed(self, updates: list[Update]) -> Iterator[State]:
         """Clients whose weights turn out to be nothing like the others' are refused after all; their states stay."""
-        for client, reason in self.growth.refused().items():
+        refused = self.growth.refused()
+        updates[:] = [update for update in updates if update.client not in refused]
+        for client, reason in refused.items():
             self.attendance.refuse(client, reason)
-            updates[:] = [update for update in updates if update.client != client]
             yield client, self.before.clients.get(client, {})
 
     def is_short(self, updates: Sequence[Update]) -> bool:
@@ -524,7 +522,8 @@ class _Round:
             self.federation.log.tick("evaluate", 0, 1)
         ensemble = measures.ensemble(outcome.view, merged, outcome.screened.teachers)
         absent = self.attendance.who("absent")
-        sent = [task for task in tasks if task.client not in absent]
+        sent_nothing = set(absent)
+        sent = [task for task in tasks if task.client not in sent_nothing]
         return RoundRecord(
             round=self.number,
             clients=tuple(task.client for task in tasks),
