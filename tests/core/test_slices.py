@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from fedfuse.core.slices import even_slices, slices, steady_slices
+from fedfuse.core.slices import even_slices, number_of_slices, slices, steady_slices
 
 
 @pytest.mark.parametrize("cut", [slices, even_slices, steady_slices])
@@ -23,3 +23,10 @@ def test_a_steady_rest_of_less_than_a_quarter_joins_the_batch_before():
     assert [piece.stop - piece.start for piece in steady_slices(80, 64)] == [64, 16]
     assert [piece.stop - piece.start for piece in steady_slices(3, 64)] == [3]
     assert all(s.stop - s.start >= 16 for size in range(16, 400) for s in steady_slices(size, 64))
+
+
+def test_they_are_counted_without_a_list_of_them():
+    for size in range(40):
+        for batch_size in (1, 2, 3, 8):
+            assert number_of_slices(size, batch_size) == len(slices(size, batch_size))
+    assert number_of_slices(10**30 + 1, 10) == 10**29

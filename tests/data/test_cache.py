@@ -47,6 +47,17 @@ def test_the_second_reading_comes_from_the_cache_and_is_the_same(source: Path) -
         torch.from_numpy(second.inputs)
 
 
+def test_what_was_decoded_is_for_its_owner_alone(source: Path) -> None:
+    """Also where an earlier version left it open."""
+    reader = Reader()
+    for _ in range(2):
+        cached([source], Reading(), reader)
+        (folder,) = cache_folder().iterdir()
+        assert folder.stat().st_mode & 0o777 == 0o700
+        folder.chmod(0o755)
+    assert reader.calls == 1
+
+
 def test_a_changed_file_or_option_is_read_again(source: Path) -> None:
     reader = Reader()
     cached([source], Reading(), reader)

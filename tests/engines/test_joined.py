@@ -111,7 +111,8 @@ SCRIPT = """
 
     joined.WORTH_SECONDS = joined.WORTH_A_JOB = 0.0
     joined.Thread = type("AtOnce", (joined.Thread,), {"start": lambda self: self.run()})
-    run = fedfuse.Experiment.load("digits", method="fedavg", federation={"rounds": 2}).run("out")
+    brief = {"federation": {"rounds": 2}, "training": {"epochs": 1}, "evaluation": {"pictures": False}}
+    run = fedfuse.Experiment.load("digits", method="fedavg", **brief).run("out")
     print("runs", run.folder.events.read_text().count("workers_joined"))
 """
 

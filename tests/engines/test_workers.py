@@ -133,6 +133,7 @@ class TestAnswersThatAreComing:
             engine._idle.put(worker)
         assert engine._threads._work_queue.empty()
 
+    @pytest.mark.long  # as TestFaults.test_a_worker_killed_while_it_asks_a_teacher, with answers that come ahead
     def test_a_worker_killed_while_the_student_learns(self, engine, heard):
         here = self.federation("augmented")
         everyone(engine).lay("teacher", "SIGKILL")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -16,8 +15,11 @@ import fedfuse
 from fedfuse.core.errors import ConfigError, DataError, MissingExtraError, RunFolderError
 from fedfuse.experiment.run import Experiment
 from fedfuse.methods import METHODS
+from tests.cli.test_cli import InProcess, in_process
 from tests.experiment.test_python_values import TINY
 from tests.helpers import Recorder, events_of, files_of, without_seconds
+
+__all__ = ["in_process"]
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 RANDOM = np.random.default_rng(3)
@@ -46,11 +48,6 @@ def stopped(folder: Path, study: Any = TINY, after: int = 1) -> None:
 def finals(folder: Path) -> dict[str, bytes]:
     """The models; checkpoints also hold what a clock measured."""
     return {name: content for name, content in files_of(folder).items() if "final/" in name}
-
-
-def cli(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "fedfuse", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
 
 
 def test_all_ways_to_name_an_experiment_lead_to_the_same_bits(tmp_path: Path) -> None:
@@ -130,16 +127,18 @@ def test_a_folder_without_a_run_is_refused_in_one_sentence(tmp_path: Path) -> No
             fedfuse.load_run(folder)
 
 
-def test_a_run_from_arrays_goes_on_where_they_are_given_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_from_arrays_goes_on_where_they_are_given_again(
+    tmp_path: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fedfuse.run(ARRAYS, out=tmp_path / "whole")
     stopped(tmp_path / "run", ARRAYS)
-    done = cli(tmp_path, "run", "run", "--resume")
+    monkeypatch.setattr("fedfuse.data.given.memory._held", {})  # as in another process
+    done = in_process("run", "run", "--resume")
     assert done.returncode == 2
     assert done.stderr.strip() == (
         "fedfuse: the arrays of this experiment came from Python and are not in this process; give them again, as in "
         "fedfuse.run(FOLDER, data=..., resume=True)"
     )
-    monkeypatch.setattr("fedfuse.data.given.memory._held", {})
     with pytest.raises(DataError, match="give them again"):
         fedfuse.run(tmp_path / "run", resume=True)
     with pytest.raises(RunFolderError, match=r"holds another experiment: data\.path is"):
@@ -162,10 +161,10 @@ def test_worker_processes_get_the_arrays(tmp_path: Path) -> None:
     assert finals(tmp_path / "one") == finals(tmp_path / "two")
 
 
-def test_compare_does_what_the_command_does(tmp_path: Path) -> None:
+def test_compare_does_what_the_command_does(tmp_path: Path, in_process: InProcess) -> None:
     (tmp_path / "study.yaml").write_text(Experiment(TINY).config.to_yaml())
     options = ("--methods", "fedavg,fedprox", "--seeds", "0,1", "--set", "training.epochs=2", "--out", "cli")
-    done = cli(tmp_path, "compare", "study.yaml", *options)
+    done = in_process("compare", "study.yaml", *options)
     assert done.returncode == 0, done.stderr
     fedfuse.compare(TINY, ["fedavg", "fedprox"], [0, 1], training={"epochs": 2}, out=tmp_path / "python")
     one, other = (json.loads((tmp_path / name / "comparison.json").read_text()) for name in ("cli", "python"))

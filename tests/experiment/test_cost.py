@@ -33,6 +33,14 @@ def test_distillation_adds_its_steps_and_its_teachers() -> None:
     assert work_of(feddf) == Work(work_of(config()).operations + extra, 4 + 2 * 10)
 
 
+def test_inputs_that_are_made_cost_passes_of_their_teachers() -> None:
+    method = {"name": "feddf", "fuse": {"distiller": {"steps": 10, "batch_size": 8}}}
+    noise = config(method=method, source={"kind": "uniform_noise", "size": 40})
+    made = config(method=method, source={"kind": "synthesised", "size": 40, "steps": 5, "renewal": 0.5})
+    # two teachers; 40 inputs in round 1 and 20 in round 2, five steps each, three forward passes a step
+    assert work_of(made).operations - work_of(noise).operations == 2 * (40 + 20) * 5 * 3 * FORWARD
+
+
 def test_runs_with_the_same_content_count_once() -> None:
     assert total([config(), config(name="other")]) == work_of(config())
     assert total([config(), config(seed=1)]).steps == 2 * work_of(config()).steps

@@ -29,6 +29,7 @@ TINY: dict[str, Any] = {
     "models": {"mlp": {"arch": "mlp", "hidden": [6]}},
     "training": {"epochs": 1},
     "federation": {"rounds": 2},
+    "evaluation": {"pictures": False},
 }
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
-import subprocess
-import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +15,7 @@ from fedfuse.core.errors import RunFolderError
 from fedfuse.experiment.run import Experiment
 from fedfuse.methods import METHODS
 from tests.helpers import Recorder, events_of, files_of, tiny_config, tiny_method, without_seconds
+from tests.reliability.forked import Forked
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 
@@ -33,7 +32,11 @@ MOMENTS = [
     ("run_finished", 1),
 ]
 """The event, and the how-manieth of its kind, at which the run is stopped."""
-EVERYWHERE = [("client_finished", 2), ("round_finished", 1), ("round_started", 3)]
+EVERYWHERE = [
+    pytest.param("client_finished", 2, marks=pytest.mark.long),  # as the first of test_stopped_again_and_again
+    pytest.param("round_finished", 1, marks=pytest.mark.long),  # as test_resumed_from_an_older_checkpoint
+    ("round_started", 3),
+]
 
 
 class StopAt:
@@ -121,7 +124,7 @@ def test_stopped_again_and_again(straight, out, method):
 
 @pytest.mark.parametrize("method", list(METHODS))
 def test_resumed_from_an_older_checkpoint(tmp_path, method):
-    rare = {"federation": {"rounds": 5, "participation": 0.75, "checkpoint_every": 2}}
+    rare = {"federation": {"rounds": 4, "participation": 0.75, "checkpoint_every": 2}}
     expected = experiment(method, **rare).run(tmp_path / "straight")
     with pytest.raises(KeyboardInterrupt):
         experiment(method, **rare).run(tmp_path / "run", listeners=(StopAt("round_finished", 3),))
@@ -188,11 +191,15 @@ def test_inputs_that_are_new_at_every_step(tmp_path, method, kind, count):
 
 @pytest.mark.parametrize("method", list(METHODS))
 def test_different_architectures(tmp_path, method):
-    models = {"models": {"small": {"arch": "mlp", "hidden": [4, 5]}, "wide": {"arch": "mlp", "hidden": [9, 5]}}}
-    expected = experiment(method, **models).run(tmp_path / "straight")
+    sections = {
+        "models": {"small": {"arch": "mlp", "hidden": [4, 5]}, "wide": {"arch": "mlp", "hidden": [9, 5]}},
+        "federation": {"rounds": 2, "participation": 0.75},
+    }
+    expected = experiment(method, **sections).run(tmp_path / "straight")
+    moment = ("round_started", 2) if METHODS[method].recipe.pooled else ("client_finished", 5)
     with pytest.raises(KeyboardInterrupt):
-        experiment(method, **models).run(tmp_path / "run", listeners=(StopAt("client_finished", 5),))
-    assert_same(experiment(method, **models).run(tmp_path / "run", resume=True), expected)
+        experiment(method, **sections).run(tmp_path / "run", listeners=(StopAt(*moment),))
+    assert_same(experiment(method, **sections).run(tmp_path / "run", resume=True), expected)
 
 
 class TestFolder:
@@ -299,24 +306,9 @@ class TestFolder:
         assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
-SCRIPT = """
-import sys, time
-from fedfuse.experiment.run import Experiment
-Experiment.load(sys.argv[1]).run(sys.argv[2], resume=True, listeners=(lambda _: time.sleep(0.03),))
-"""
-
-
-def start(config: Path, out: Path) -> subprocess.Popen[bytes]:
-    """Another process that works on the folder and rests at every event, so that there is time to kill it."""
-    return subprocess.Popen([sys.executable, "-c", SCRIPT, str(config), str(out)], stderr=subprocess.PIPE)
-
-
-def wait_for(condition, process, seconds=60.0):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert process.poll() is None, process.stderr.read().decode()
-        assert time.monotonic() < deadline, "the other process did not get there"
-        time.sleep(0.002)
+def work_slowly(setting: Experiment, out: Path) -> None:
+    """It rests at every event, so that there is time to kill it."""
+    setting.run(out, resume=True, listeners=(lambda _: time.sleep(0.03),))
 
 
 def size_of(path: Path) -> int:
@@ -329,20 +321,19 @@ def test_killed_for_real(tmp_path, method):
     moments = random.Random(0)
     setting = experiment(method, federation={"rounds": 8, "participation": 0.75})
     expected = setting.run(tmp_path / "straight")
-    config, out = tmp_path / "config.yaml", tmp_path / "run"
-    config.write_text(setting.config.to_yaml())
+    out = tmp_path / "run"
     log = out / "events.jsonl"
     for kill in range(3):
-        process = start(config, out)
         before = size_of(log)
-        wait_for(lambda before=before: size_of(log) > before, process)
+        process = Forked(partial(work_slowly, setting, out), tmp_path / "log")
+        process.wait(lambda before=before: size_of(log) > before)
+        assert process.code() is None, process.last_words()
         if kill == 0:
             with pytest.raises(RunFolderError, match="in use by another run"):
                 setting.run(out, resume=True)
         time.sleep(moments.uniform(0.0, 0.25))
-        os.kill(process.pid, signal.SIGKILL)
-        assert process.wait() == -signal.SIGKILL, "it was killed before it could finish"
-        process.stderr.close()
+        process.end()
+        assert process.code() == -signal.SIGKILL, "it was killed before it could finish"
     assert_same(Experiment.load(out).run(out, resume=True), expected)
 
 

@@ -148,3 +148,45 @@ def test_the_last_event(tmp_path):
     assert last_event(path) is None
     list(marks(path, 1))
     assert last_event(path)["event"] == "run_finished"
+
+
+class FailingFile:
+    """A file of which a write fails after half of it; the second write, too, if the disk stays as it is."""
+
+    def __init__(self, file, failures=1):
+        self.file, self.failures = file, failures
+
+    def write(self, content):
+        if not self.failures:
+            return self.file.write(content)
+        self.failures -= 1
+        self.file.write(content[: len(content) // 2])
+        raise OSError("the disk fails")
+
+    def __getattr__(self, name):
+        return getattr(self.file, name)
+
+
+def test_half_a_line_that_a_failing_disk_left_damages_no_other(tmp_path):
+    path = tmp_path / "events.jsonl"
+    with closing(EventLog(path)) as log:
+        log.emit("first")
+        log._file = FailingFile(log._file)
+        with pytest.raises(OSError, match="the disk fails"):
+            log.emit("second")
+        log.emit("third")
+    assert [event["event"] for event in read_events(path)] == ["first", "third"]
+
+
+def test_half_a_line_is_cut_off_by_whoever_goes_on(tmp_path):
+    path = tmp_path / "events.jsonl"
+    with closing(EventLog(path)) as log:
+        log.emit("first")
+    with path.open("ab") as file:
+        file.write(b'{"event": "sec')
+    with closing(EventLog(path)) as log:
+        log.emit("third")
+        mark = log.mark()
+    assert [event["event"] for event in read_events(path)] == ["first", "third"]
+    assert mark.bytes == path.stat().st_size
+    assert mark.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import stat
-import subprocess
-import sys
+import time
+from functools import partial
+from pathlib import Path
 
 import pytest
 
 from fedfuse.core.errors import RunFolderError
 from fedfuse.federation.folder import RunFolder
+from tests.reliability.forked import Forked
 
 OURS = [
     "checkpoints/round-000012.safetensors",
@@ -137,36 +139,32 @@ def test_the_lock_is_nobody_elses_to_read(tmp_path):
         assert stat.S_IMODE((tmp_path / "run" / ".lock").stat().st_mode) == 0o600
 
 
-RACE = """
-import sys, time
-from pathlib import Path
-from fedfuse.core.errors import RunFolderError
-from fedfuse.federation.folder import RunFolder
-folder, inside, seconds = RunFolder(Path(sys.argv[1])), Path(sys.argv[2]), float(sys.argv[3])
-held = together = 0
-end = time.monotonic() + seconds
-while time.monotonic() < end:
-    try:
-        with folder.opened():
-            held += 1
-            try:
-                inside.mkdir()
-            except FileExistsError:
-                together += 1
-            else:
-                inside.rmdir()
-    except RunFolderError:
-        pass
-print(held, together)
-"""
+def race(folder: RunFolder, inside: Path, seconds: float) -> None:
+    """Print how often the folder was had, and how often somebody else had it as well."""
+    held = together = 0
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            with folder.opened():
+                held += 1
+                try:
+                    inside.mkdir()
+                except FileExistsError:
+                    together += 1
+                else:
+                    inside.rmdir()
+        except RunFolderError:
+            pass
+    print(held, together)
 
 
 def test_two_processes_never_have_the_lock_at_a_time(tmp_path):
     """Nothing comes to be in the folder, so that each holder removes it and its lock again."""
-    command = [sys.executable, "-c", RACE, str(tmp_path / "a" / "run"), str(tmp_path / "inside"), "2.0"]
-    racers = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(6)]
-    said = [racer.communicate(timeout=60) for racer in racers]
-    assert [errors for _, errors in said] == [""] * 6
-    counts = [tuple(map(int, out.split())) for out, _ in said]
+    work = partial(race, RunFolder(tmp_path / "a" / "run"), tmp_path / "inside", 0.8)
+    racers = [Forked(work, tmp_path / f"log-{number}") for number in range(4)]
+    for racer in racers:
+        racer.wait()
+    assert [racer.code() for racer in racers] == [0] * 4, racers[0].last_words()
+    counts = [tuple(map(int, racer.log.read_text().split())) for racer in racers]
     assert sum(held for held, _ in counts) > 100
     assert sum(together for _, together in counts) == 0

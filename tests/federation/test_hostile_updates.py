@@ -13,7 +13,7 @@ import torch
 from fedfuse.core.messages import Update
 from fedfuse.core.weights import Weights
 from fedfuse.federation import EvaluationSettings
-from fedfuse.federation.server import _Round
+from fedfuse.federation.round import Round
 from fedfuse.methods import METHODS
 from tests.helpers import Recorder, TinyNorm, make_bank, make_federation, make_recipe, played, tiny_config, tiny_method
 
@@ -99,7 +99,7 @@ def test_every_tensor_is_inspected(name):
     here = federation(name)
     snapshot = here.start()
     for _ in range(2):
-        playing = _Round(here, snapshot)
+        playing = Round(here, snapshot)
         tasks = {task.client: task for task in playing.tasks()}
         for update, _ in list(here.engine.train(list(tasks.values()), snapshot.clients))[:2]:
             assert isinstance(playing.inbox.opened(update, tasks[update.client]), Update)
@@ -153,11 +153,11 @@ def test_what_could_be_honest_ends_no_run(name, change):
             yield update, state
 
     heard = Recorder()
-    after = played(federation(name, bend=bend, listener=heard), 3)
+    after = played(federation(name, bend=bend, listener=heard), 2)
     assert all(weights.is_finite() for weights in after.server.weights.values())
     for record in after.server.history:
         json.dumps(record.to_json(), allow_nan=False, default=float)
-    assert len(heard.of("round_finished")) == 3
+    assert len(heard.of("round_finished")) == 2
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -165,7 +165,7 @@ def test_one_tensor_at_a_time(name):
     """A tensor that is refused hides what the others would do."""
     recipe, _ = setting(name)
     here = federation(name)
-    first, _ = next(iter(here.engine.train(_Round(here, here.start()).tasks(), {})))
+    first, _ = next(iter(here.engine.train(Round(here, here.start()).tasks(), {})))
     for place in tensors_of(first):
         if place[0] == "weights" and not recipe.upload:
             continue

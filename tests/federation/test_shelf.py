@@ -55,6 +55,13 @@ class TestShelvedWeights:
         model = make_bank().lend("mlp", kept)
         assert Weights.of(model).equals(update.weights)
 
+    def test_some_numbers_are_read_alone(self, tmp_path, monkeypatch):
+        place = Shelf(tmp_path)
+        updates = [update_of(client) for client in range(2)]
+        _, kept = [place.hold(update).weights for update in updates]
+        monkeypatch.setattr(ShelvedWeights, "read", None)
+        assert torch.equal(kept.between(3, 8), updates[1].weights.flat[3:8])
+
     def test_the_file_has_no_name(self, tmp_path):
         kept = Shelf(tmp_path).hold(update_of(0))
         assert kept.weights.flat.isfinite().all()

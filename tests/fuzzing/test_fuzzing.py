@@ -12,14 +12,16 @@ from fedfuse.core.errors import DataError
 from tests.fuzzing.harness import TooSlow, case_of, run, targets
 
 TARGETS, _ = targets()
-CASES, FEWER = 2500, 600
+CASES, FEWER = 2250, 250
 SLOW = (
+    "checkpoint",
     "csv_files",
     "experiment_set",
     "experiment_values",
     "experiment_yaml",
     "image_folders",
     "model",
+    "npz_files",
     "parquet_files",
     "python_data",
 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,41 @@ feddyn = plugin_methods:FEDDYN
 """
 
 
+RUN = (
+    "run",
+    "digits",
+    "--set",
+    "federation.rounds=1",
+    "--set",
+    "training.epochs=1",
+    "--set",
+    "evaluation.pictures=false",
+)
+COMMANDS = [
+    ("methods",),
+    ("methods", "feddyn"),
+    ("methods", "fedavg", "--yaml"),
+    *((*RUN, "--method", name) for name in ("feddyn", "raising", "feddin")),
+]
+SCRIPT = """
+import contextlib, io, json, sys
+from fedfuse.cli import main
+
+said = []
+for words in json.loads(sys.argv.pop()):
+    sys.argv[1:] = words
+    out, errors, code = io.StringIO(), io.StringIO(), 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+        try:
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+    said.append([words, code, out.getvalue(), errors.getvalue()])
+print(json.dumps(said))
+"""
+"""One command line after another, in a process that finds what is installed."""
+
+
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder as pip leaves it, on the path of other processes."""
@@ -40,16 +77,19 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return site
 
 
-@pytest.fixture
-def command(installed, tmp_path):
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("commands")
+
+
+@pytest.fixture(scope="module")
+def command(installed: Path, folder: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     package = Path(fedfuse.__file__).parents[1]
     path = {**os.environ, "PYTHONPATH": f"{installed}{os.pathsep}{package}", "COLUMNS": "200"}
-
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        program = [sys.executable, "-m", "fedfuse", *arguments]
-        return subprocess.run(program, cwd=tmp_path, env=path, capture_output=True, text=True)
-
-    return run
+    program = [sys.executable, "-c", SCRIPT, json.dumps(COMMANDS)]
+    done = subprocess.run(program, cwd=folder, env=path, capture_output=True, text=True, check=True)
+    said = {tuple(words): subprocess.CompletedProcess(words, *rest) for words, *rest in json.loads(done.stdout)}
+    return lambda *words: said[words]
 
 
 def test_the_list_says_where_a_method_comes_from_and_what_cannot_be_used(command):
@@ -75,12 +115,11 @@ def test_one_is_shown_with_its_package(command):
     assert "fedfuse-dyn 1.2.3" in done.stdout
 
 
-def test_one_is_run_by_its_name(command, tmp_path):
-    quick = ("--set", "federation.rounds=1", "--set", "training.epochs=1")
-    done = command("run", "digits", "--method", "feddyn", *quick)
+def test_one_is_run_by_its_name(command, folder):
+    done = command(*RUN, "--method", "feddyn")
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "runs" / "digits-feddyn-seed0" / "summary.json").exists()
-    assert "plugin_methods:Dynamic" in (tmp_path / "runs" / "digits-feddyn-seed0" / "config.yaml").read_text()
+    assert (folder / "runs" / "digits-feddyn-seed0" / "summary.json").exists()
+    assert "plugin_methods:Dynamic" in (folder / "runs" / "digits-feddyn-seed0" / "config.yaml").read_text()
 
 
 @pytest.mark.parametrize(
@@ -91,7 +130,7 @@ def test_one_is_run_by_its_name(command, tmp_path):
     ],
 )
 def test_one_that_cannot_be_had_is_refused_in_one_sentence(command, name, sentence):
-    done = command("run", "digits", "--method", name)
+    done = command(*RUN, "--method", name)
     assert done.returncode == 2
     assert done.stderr == f"fedfuse: digits: {sentence}\n"
 

@@ -116,6 +116,7 @@ def _do(work: Callable[[], None], log: Path) -> None:
         with log.open("ab") as file:
             os.dup2(file.fileno(), 1)
             os.dup2(file.fileno(), 2)
+        sys.stdout, sys.stderr = (open(place, "w", buffering=1, closefd=False) for place in (1, 2))  # noqa: SIM115
         work()
         code = 0
     except SystemExit as end:

@@ -13,11 +13,14 @@ from pathlib import Path
 import pytest
 
 from fedfuse.methods import METHODS
+from tests.reliability.crashes.__main__ import main as crashes
 from tests.reliability.crashes.__main__ import plan as strikes
 from tests.reliability.crashes.mortal_files import HOWS, MortalFiles
 from tests.reliability.evidence import difference
 from tests.reliability.kept import ROOT
 from tests.reliability.kills import plan as kills
+from tests.reliability.kills.__main__ import main as kill
+from tests.reliability.soak.__main__ import main as soak
 from tests.reliability.soak.meter import Mark
 from tests.reliability.soak.rules import RULES, growth
 
@@ -103,6 +106,28 @@ class TestCrashes:
 def test_a_difference_has_a_name():
     assert difference({"a": "1", "b": "2"}, {"a": "1", "b": "3", "c": "4"}) == "b, c"
     assert difference({"a": "1"}, {"a": "1"}) == ""
+
+
+@pytest.mark.parametrize(
+    ("main", "options", "sentence"),
+    [
+        (crashes, ("fedavgg",), "there is no method 'fedavgg'; there are fedavg, "),
+        (crashes, ("fedavg", "fedavg"), "method 'fedavg' is named twice"),
+        (crashes, ("--points", "0"), "argument --points: at least 1, not '0'"),
+        (crashes, ("--points", "many"), "argument --points: at least 1, not 'many'"),
+        (crashes, ("--all", "--points", "3"), "argument --points: not allowed with argument --all"),
+        (kill, ("--trials", "-1"), "argument --trials: at least 1, not '-1'"),
+        (kill, ("--engines", "local,cloud"), "there is no engine 'cloud'; there are local, "),
+        (soak, ("fedavgg",), "there is no case 'fedavgg'; there are fedavg, "),
+        (soak, ("feddf", "feddf"), "case 'feddf' is named twice"),
+        (soak, ("--alone",), "--alone is for one case"),
+    ],
+)
+def test_nonsense_is_refused_with_a_sentence_before_anything_runs(main, options, sentence, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(options)
+    assert end.value.code == 2
+    assert f"error: {sentence}" in capsys.readouterr().err.splitlines()[-1]
 
 
 def program(name: str, *options: str) -> subprocess.CompletedProcess[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -120,8 +120,7 @@ class _Request(BaseHTTPRequestHandler):
         """Who looks at the pages is nobody's business."""
 
     def _page(self) -> Page:
-        names = self.headers.get_all("Host") or [""]
-        if len(names) != 1 or _name_of(names[0]) not in ADDRESSES:
+        if not are_of_this_machine(self.headers.get_all("Host") or []):
             return Page("these pages are at 127.0.0.1 only\n", "text/plain", HTTPStatus.FORBIDDEN)
         make = self.server.pages.get(self.path.partition("?")[0])
         if make is None:
@@ -140,6 +139,11 @@ class _Request(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
+
+
+def are_of_this_machine(hosts: Sequence[str]) -> bool:
+    """Whether a request says once whom it is for, and by a loopback name: a page from elsewhere says its own."""
+    return len(hosts) == 1 and _name_of(hosts[0]) in ADDRESSES
 
 
 def _name_of(host: str) -> str | None:

@@ -13,6 +13,12 @@ def slices(size: int, batch_size: int) -> list[slice]:
     return [slice(start, end) for start, end in pairwise([*starts, size])]
 
 
+def number_of_slices(size: int, batch_size: int) -> int:
+    """How many those are, for sizes that nobody would list."""
+    count = -(-size // batch_size)
+    return count - 1 if count > 1 and size - (count - 1) * batch_size == 1 else count
+
+
 def steady_slices(size: int, batch_size: int) -> list[slice]:
     """``range(size)`` in order, cut into batches of which none is small; a rest of less than a quarter joins the last.
 
@@ -25,7 +31,7 @@ def steady_slices(size: int, batch_size: int) -> list[slice]:
 
 def mean_size(size: int, batch_size: int) -> float:
     """Of those batches, the last of which may be another."""
-    return size / len(slices(size, batch_size))
+    return size / number_of_slices(size, batch_size)
 
 
 def even_slices(size: int, batch_size: int) -> list[slice]:
@@ -36,3 +42,9 @@ def even_slices(size: int, batch_size: int) -> list[slice]:
     parts = max(1, min(-(-size // batch_size), size // 2))
     borders = [size * part // parts for part in range(parts + 1)]
     return [slice(start, end) for start, end in pairwise(borders)]
+
+
+def spread(size: int, most: int) -> list[int]:
+    """At most so many positions of ``range(size)``, evenly spread over all of it."""
+    kept = min(size, most)
+    return [place * size // kept for place in range(kept)]

@@ -17,7 +17,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -77,10 +77,8 @@ def write_tensors(file: BinaryIO, tensors: Mapping[str, Tensor], about: Mapping[
     end = 0
     for name, tensor in ordered:
         begin, end = end, end + tensor.numel() * tensor.element_size()
-        header[name] = {"dtype": NAMES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [begin, end]}
-    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
-    text += b" " * (-len(text) % ALIGNMENT)
-    head = len(text).to_bytes(LENGTH, "little") + text
+        header[name] = _entry(tensor.dtype, tensor.shape, begin, end)
+    head = _head(header)
     digest = hashlib.sha256(head)
     for _, tensor in ordered:
         digest.update(_bytes_of(tensor))
@@ -107,6 +105,24 @@ def check_safetensors(path: Path) -> None:
     """Raise DamagedError if a whole file is not as it was written, as far as it can be known."""
     with path.open("rb", buffering=0) as file:
         check_piece(file, _only_piece(file))
+
+
+class Like(NamedTuple):
+    """Type and shape of a tensor."""
+
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    def __str__(self) -> str:
+        return f"{NAMES[self.dtype]} {list(self.shape)}"
 
 
 class Place(NamedTuple):
@@ -151,20 +167,45 @@ class Piece:
 
 def read_piece(file: BinaryIO, start: int) -> Piece:
     """The header of the piece that begins there, found sound: all that it names is in the file."""
-    left = os.fstat(file.fileno()).st_size - start
-    file.seek(start)
-    first = _read(file, LENGTH)
-    length = int.from_bytes(first, "little")
-    if length > min(left - LENGTH, LONGEST_HEADER):
-        raise DamagedError("the file ends too early")
-    head = first + _read(file, length)
-    header = _parsed(head[LENGTH:])
-    metadata = header.pop(METADATA, None)
+    head, metadata, tensors = _header(file, start)
     if not isinstance(metadata, dict) or not isinstance(metadata.get(ABOUT), str):
         raise DamagedError("it says nothing of fedfuse")
     stated = metadata.get(DIGEST)
-    tensors = _places(header, left - len(head))
     return Piece(start, head, None if stated is None else str(stated), _json(metadata[ABOUT]), tensors)
+
+
+def read_places(path: Path) -> tuple[int, dict[str, Place]]:
+    """Where the tensors of anybody's whole file begin, and where each lies from there on."""
+    with path.open("rb", buffering=0) as file:
+        head, _, tensors = _header(file, 0)
+        end = len(head) + max((place.end for place in tensors.values()), default=0)
+        if end != os.fstat(file.fileno()).st_size:
+            raise DamagedError("there is more in it than its header says")
+    return len(head), tensors
+
+
+def read_numbers(path: Path, data: int, place: Place, begin: int, end: int) -> Tensor:
+    """Some of a tensor's numbers in their order, of a file whose tensors begin at ``data``."""
+    numbers = torch.empty(end - begin, dtype=place.dtype)
+    with path.open("rb", buffering=0) as file:
+        file.seek(data + place.begin + begin * place.dtype.itemsize)
+        _read_into(file, _bytes_of(numbers))
+    return numbers
+
+
+def write_pieces(path: Path, tensors: Mapping[str, Like], pieces: Callable[[str], Iterable[Tensor]]) -> None:
+    """A whole file for anybody, in place of an older one, of whose tensors only one piece is there at a time."""
+    ordered = sorted(tensors, key=lambda name: (-RANKS[tensors[name].dtype], name))
+    header: dict[str, Any] = {METADATA: {"format": "pt"}}
+    end = 0
+    for name in ordered:
+        begin, end = end, end + tensors[name].nbytes
+        header[name] = _entry(tensors[name].dtype, tensors[name].shape, begin, end)
+    with replacing(path) as temporary, create(temporary) as file:
+        file.write(_head(header))
+        for name in ordered:
+            for piece in pieces(name):
+                file.write(_bytes_of(piece))
 
 
 def read_tensors(file: BinaryIO, piece: Piece) -> dict[str, Tensor]:
@@ -196,6 +237,31 @@ def _only_piece(file: BinaryIO) -> Piece:
     if piece.end != os.fstat(file.fileno()).st_size:
         raise DamagedError("there is more in it than its header says")
     return piece
+
+
+def _header(file: BinaryIO, start: int) -> tuple[bytes, Any, dict[str, Place]]:
+    """The header that begins there, as it is, its metadata, and the tensors that it names, which are in the file."""
+    left = os.fstat(file.fileno()).st_size - start
+    file.seek(start)
+    first = _read(file, LENGTH)
+    length = int.from_bytes(first, "little")
+    if length > min(left - LENGTH, LONGEST_HEADER):
+        raise DamagedError("the file ends too early")
+    head = first + _read(file, length)
+    header = _parsed(head[LENGTH:])
+    metadata = header.pop(METADATA, None)
+    return head, metadata, _places(header, left - len(head))
+
+
+def _head(header: Mapping[str, Any]) -> bytes:
+    """A header as a file begins with it."""
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % ALIGNMENT)
+    return len(text).to_bytes(LENGTH, "little") + text
+
+
+def _entry(dtype: torch.dtype, shape: Sequence[int], begin: int, end: int) -> dict[str, Any]:
+    return {"dtype": NAMES[dtype], "shape": list(shape), "data_offsets": [begin, end]}
 
 
 def _parsed(text: bytes) -> dict[str, Any]:

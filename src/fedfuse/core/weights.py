@@ -123,6 +123,10 @@ class Weights(Mapping[str, Tensor]):
         """These weights in memory, for whoever looks at them more than once."""
         return self
 
+    def between(self, begin: int, end: int) -> Tensor:
+        """Some numbers of the flat vector."""
+        return self.flat[begin:end]
+
     def __getitem__(self, name: str) -> Tensor:
         entry = self.layout.by_name[name]
         return self.flat[entry.offset : entry.offset + entry.size].view(entry.shape)

@@ -1,4 +1,7 @@
-"""Decoded datasets on the disk, so that images are decoded once; losing the cache costs time and nothing else."""
+"""Decoded datasets on the disk, so that images are decoded once; losing the cache costs time and nothing else.
+
+Their folders are for their owner alone, because the files that they were read from may be.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import hashlib
 import json
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -15,6 +19,7 @@ from fedfuse.core.files import cache_folder, write_atomically, write_text
 from fedfuse.data.readers.contents import Array, Columns, Contents, Reading
 
 TABLES = (".parquet", ".csv", ".jsonl", ".txt", ".npz")
+PRIVATE = 0o700
 FORMAT = 5
 """Raised whenever the decoded arrays of the same file would differ from those of an older version."""
 
@@ -29,6 +34,8 @@ def cached(
     folder = cache_folder() / _address(sources, reading, classes)
     known = _load(folder)
     if known is not None:
+        with suppress(OSError):  # somebody else's, who let us read it
+            folder.chmod(PRIVATE)  # earlier versions left it open
         return known
     contents = read()
     if contents.is_whole:
@@ -76,6 +83,8 @@ def _store(folder: Path, contents: Contents) -> None:
         "columns": None if contents.columns is None else asdict(contents.columns),
     }
     try:
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(PRIVATE)
         _save(folder / "inputs.npy", contents.inputs)
         _save(folder / "labels.npy", contents.labels)
         if contents.clients is not None:

@@ -14,6 +14,7 @@ from fedfuse.data.readers import Contents, Found, Reading, read_csv, read_folder
 from fedfuse.data.readers.bounds import check_is_file
 from fedfuse.data.readers.contents import join
 from fedfuse.data.readers.folder import class_folders, folder_roots, image_files, subfolders
+from fedfuse.data.readers.label_words import label_words
 
 TABLES: dict[str, Callable[[Sequence[Path], Reading], Contents]] = {"parquet": read_parquet, "csv": read_csv}
 
@@ -27,12 +28,26 @@ def read_own_files(name: str, path: Path, test_path: Path | None, client_files: 
         raise DataError(f"data.client_files: {path} is not a folder; it must hold one file or folder per client")
     if name == "images":
         return _images_by_client(path, test_path, reading) if client_files else _images(path, test_path, reading)
-    return (_by_client if client_files else _one_set)(name, path, test_path, reading)
+    read = _by_client if client_files else _one_set
+    if name not in TABLES or reading.words or not reading.labelled:
+        return read(name, path, test_path, reading)
+    files = _files(path, name, "data.path") if client_files else _train_and_test(path, name, "data.path")[0]
+    words = label_words(name, files, reading)
+    numbered = tuple((word, number) for number, word in enumerate(words))
+    return _called(read(name, path, test_path, replace(reading, words=numbered)), words)
 
 
 def cached_table(name: str, files: Sequence[Path], reading: Reading) -> Contents:
     words = [f"{word} {number}" for word, number in reading.words]
     return cached(files, reading, lambda: TABLES[name](files, reading), words)
+
+
+def _called(found: Found, classes: tuple[str, ...]) -> Found:
+    """The same with these names of the classes, if there are any."""
+    if not classes:
+        return found
+    test = None if found.test is None else replace(found.test, class_names=classes)
+    return replace(found, train=replace(found.train, class_names=classes), test=test)
 
 
 def _one_set(name: str, path: Path, test_path: Path | None, reading: Reading) -> Found:

@@ -55,7 +55,9 @@ class DataSettings(Settings):
     )
     test_path: str | None = Field(None, description="Your own test file or folder, when it lies elsewhere than path.")
     input_column: str | None = Field(None, description="The column of images, of texts or of lists of numbers.")
-    label_column: str | None = Field(None, description="The column of labels, whole numbers from 0.")
+    label_column: str | None = Field(
+        None, description="The column of labels: whole numbers from 0, or words, numbered in alphabetical order."
+    )
     client_column: str | None = Field(
         None, description="The column that says whose each example is, for partition natural."
     )

@@ -3,9 +3,10 @@
     seconds = operations / speed + steps * overhead
 
 Operations are counted from the config: every local step is a forward and a backward pass (three forward passes) over a
-mini-batch; a distillation step is that for every student, and one forward pass for every teacher. Evaluation is left
-out, and early stopping, so this is on the high side for methods that distil until validation accuracy stops rising.
-Speed and overhead are measured once and kept in a file.
+mini-batch; a distillation step is that for every student, and one forward pass for every teacher; a step that makes
+inputs is a forward and a backward pass for every teacher. Evaluation is left out, and early stopping, so this is on the
+high side for methods that distil until validation accuracy stops rising. Speed and overhead are measured once and kept
+in a file.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from fedfuse.experiment.run import Experiment
 from fedfuse.models import Architecture, Mlp, ResNet, create
 from fedfuse.models.operations import BACKWARD, forward_operations
 from fedfuse.parts.fuse import EnsembleDistillation, FusionWork, PredictionDistillation, TrueLabels
-from fedfuse.parts.sources import OtherDataset
+from fedfuse.parts.sources import OtherDataset, Synthesised
 from fedfuse.runtime.optimizers import Sgd
 
 BENCHMARK_SECONDS = 0.5
@@ -114,6 +115,9 @@ def work_of(config: ExperimentConfig) -> Work:
         clients_of = dict.fromkeys(per_image, sampled / len(per_image))
         fusion = fuse.passes(FusionWork(inputs, config.source.is_fresh, clients_of, taken))
         steps += sum(taken.values())
+        if isinstance(config.source, Synthesised):
+            asked = config.source.passes(federation.rounds)
+            operations += asked * sum(clients_of[prototype] * each for prototype, each in per_image.items())
         operations += sum(number * per_image[prototype] for prototype, number in fusion.items())
     return Work(federation.rounds * operations, federation.rounds * steps)
 

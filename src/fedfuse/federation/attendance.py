@@ -6,9 +6,10 @@ sound. (Who is screened was heard, and counts for nothing by the method's own ch
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
-from fedfuse.federation.engine import Missed
+from fedfuse.core.messages import Task, Update
+from fedfuse.federation.engine import Engine, Missed, QuorumError
 from fedfuse.federation.events import EventLog
 
 SILENT = Missed("late", "no answer came")
@@ -45,6 +46,22 @@ class Attendance:
                 continue
             self.missing[client] = why
             self.log.emit(f"client_{why.word}", round=self.number, client=client, reason=why.reason)
+
+    def call_the_roll(self, engine: Engine, tasks: Sequence[Task], updates: Sequence[Update]) -> None:
+        """Say who is missing of those with a task; with too few left, the run stops."""
+        for event, fields in engine.news():
+            self.log.emit(event, round=self.number, **fields)
+        self.close({task.client for task in tasks}, {update.client for update in updates}, engine.missed())
+        asked, why = len(tasks), self.in_words()
+        if len(updates) < engine.quorum * asked:
+            raise QuorumError(
+                f"round {self.number}: {len(updates)} of {asked} updates count ({why}), engine.quorum asks for "
+                f"{engine.quorum:.0%}; finished rounds are kept, start the app again to go on"
+            )
+        if not updates:
+            self.log.emit("nobody_counted", round=self.number, asked=asked, reason=why)
+        elif (refused := len(self.who("refused"))) > len(updates):
+            self.log.emit("mostly_refused", round=self.number, refused=refused, answers=refused + len(updates))
 
     def who(self, word: str) -> tuple[int, ...]:
         """The clients for whom a word fits."""

@@ -12,11 +12,19 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
+from fedfuse.core.messages import Tensors
 from fedfuse.federation.prototypes import Prototypes
 from fedfuse.runtime.evaluate import Score
 
 NONE = torch.empty(0, 3, dtype=torch.float64)
 """Nobody was ever asked."""
+LATEST_SCORES, SCORES_OF_ALL = "latest_scores", "client_scores"
+"""What the server itself remembers them as, and did in older runs."""
+
+
+def remembered(memory: Tensors) -> Tensor:
+    """The rows that the server itself remembers."""
+    return of_older_runs(memory[SCORES_OF_ALL]) if SCORES_OF_ALL in memory else memory.get(LATEST_SCORES, NONE)
 
 
 def updated(client_scores: Tensor, scores: Mapping[int, Score], metrics: Sequence[str] = ()) -> Tensor:

@@ -7,9 +7,11 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from fedfuse.core.errors import RunFolderError
 from fedfuse.core.files import flush
@@ -44,7 +46,7 @@ class EventLog:
     def __init__(self, path: Path | None = None, listeners: tuple[Listener, ...] = ()) -> None:
         self.path = path
         self.listeners = listeners
-        self._file: BinaryIO | None = None
+        self._file: FileIO | None = None
         self._length, self._digest = 0, hashlib.sha256()
 
     def emit(self, event: str, **fields: Any) -> None:
@@ -72,18 +74,27 @@ class EventLog:
 
     def _append(self, path: Path, line: bytes) -> None:
         self._file = self._file or self._opened(path)
-        self._file.write(line)
-        self._file.flush()  # a killed process loses nothing that was logged
+        try:
+            left = memoryview(line)
+            while left:  # unbuffered: a killed process loses nothing, and a failed write is not tried again at the end
+                left = left[self._file.write(left) :]
+        except OSError:
+            with suppress(OSError):  # whoever opens the log next does the same
+                os.truncate(path, self._length)
+            raise
         self._length += len(line)
         self._digest.update(line)
 
-    def _opened(self, path: Path) -> BinaryIO:
-        """The file, and what it has so far read once."""
+    def _opened(self, path: Path) -> FileIO:
+        """The file, and what it has so far read once; half a line, which a failing disk left, is cut off."""
         self._length, self._digest = 0, hashlib.sha256()
         for line in _lines(path):
+            if not line.endswith(b"\n"):
+                os.truncate(path, self._length)
+                break
             self._length += len(line)
             self._digest.update(line)
-        file = path.open("ab")
+        file = path.open("ab", buffering=0)
         flush(path.parent)  # it may be new there
         return file
 

@@ -37,7 +37,7 @@ def reason_to_refuse(update: Update, task: Task, expected: ExpectedUpdate) -> st
     return (
         _another_task(update, task)
         or _unsound_weights(update.weights, expected.layout)
-        or _unsound_number(update.examples)
+        or unsound_number(update.examples)
         or _unsound_tensors("extra", update.extras, expected.extras)
         or _unsound_tensors("test output", update.test_outputs, about_test_inputs)
     )
@@ -76,7 +76,8 @@ def _unsound_weights(weights: Weights, layout: Layout) -> str | None:
     return None
 
 
-def _unsound_number(examples: object) -> str | None:
+def unsound_number(examples: object) -> str | None:
+    """Why this cannot be how many examples a client has, or None."""
     if not isinstance(examples, Integral) or isinstance(examples, bool):
         return "its number of examples is no whole number"
     return None if 1 <= int(examples) <= MOST_EXAMPLES else f"claims fewer than 1 or more than {MOST_EXAMPLES} examples"

@@ -20,8 +20,8 @@ from fedfuse.parts.start import AnyStart, Fresh
 from fedfuse.parts.upload import AnyUpload, Chain
 from fedfuse.parts.upload.base import SLOT as UPLOAD
 
-LOCAL = "local"
-__all__ = ["LOCAL", "PROTOCOL", "SCORES", "UPLOAD", "Recipe"]
+LOCAL, MERGE, FUSE = "local", "merge", "fuse"
+__all__ = ["FUSE", "LOCAL", "MERGE", "PROTOCOL", "SCORES", "UPLOAD", "Recipe"]
 
 
 class Recipe(Settings):
@@ -60,6 +60,8 @@ class Recipe(Settings):
             self._widths_may_change()
         elif protocol.carries == "layer":
             raise ValueError(f"protocol {protocol.kind} sends one layer at a time, which only merge matched can join")
+        if self.merge.reorders_units:
+            self._units_may_move()
         return self
 
     @model_validator(mode="after")
@@ -112,6 +114,15 @@ class Recipe(Settings):
             raise ValueError(
                 f"merge {self.merge.kind} changes the widths of layers, but fuse.teachers gaussian as_coded compares "
                 "clients' weights with the server's; use form as_printed"
+            )
+
+    def _units_may_move(self) -> None:
+        remembering = [f"local {self.local.kind}"] if self.local.remembers_weights else []
+        remembering += [f"upload {link.kind}" for link in self.upload if link.remembers_weights]
+        if remembering:
+            raise ValueError(
+                f"merge {self.merge.kind} may change the places of hidden units, but {remembering[0]} remembers "
+                "weights or features of the units as they were; use another merge, or leave it out"
             )
 
     @property

@@ -55,8 +55,12 @@ class ShelvedWeights(DistantWeights):
         self._file, self._offset = file, offset
 
     def read(self) -> Tensor:
-        content = bytearray(self.nbytes)
-        read = os.preadv(self._file.fileno(), [content], self._offset)
+        return self.between(0, self.layout.size)
+
+    def between(self, begin: int, end: int) -> Tensor:
+        """Nothing but these numbers is read."""
+        content = bytearray((end - begin) * self.dtype.itemsize)
+        read = os.preadv(self._file.fileno(), [content], self._offset + begin * self.dtype.itemsize)
         if read != len(content):
             raise OSError("the file of a round's updates ends too early")
         return torch.frombuffer(content, dtype=self.dtype)

@@ -12,7 +12,7 @@ from fedfuse.federation.client_states import ClientStates, HeldStates
 from fedfuse.federation.clock.record import ClockRecord
 from fedfuse.runtime.evaluate import Values
 
-SELDOM = {"metrics", "metrics_before_fusion", "ensemble_metrics", "clock", "joined", "untaught"}
+SELDOM = {"metrics", "metrics_before_fusion", "ensemble_metrics", "clock", "joined", "untaught", "ensemble_choice"}
 """What is in a record only if there is something to say; so are ``absent`` and ``late``, which a clock has always."""
 
 
@@ -56,6 +56,9 @@ class RoundRecord:
     """Who did not answer in time."""
     joined: Mapping[int, str] = field(default_factory=dict)
     """Who was never heard before and runs another model than was planned."""
+
+    ensemble_choice: str = ""
+    """Which ensemble taught, and why, where the method chose one (``fuse.target: auto``)."""
 
     @property
     def heard(self) -> set[int]:

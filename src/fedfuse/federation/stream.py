@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from fedfuse.core.messages import Task, Update
 from fedfuse.core.weights import NOTHING
-from fedfuse.federation.recipe import LOCAL, Recipe
+from fedfuse.federation.recipe import LOCAL, MERGE, Recipe
 from fedfuse.parts.accumulator import takes_one_by_one
 from fedfuse.parts.context import ServerView
 from fedfuse.parts.local import MemoryAccumulator
@@ -52,7 +52,7 @@ class Stream:
         for task, examples in expected:
             by_prototype.setdefault(task.prototype, []).append(examples)
         merges = {
-            prototype: recipe.merge.accumulator(view(f"merge/{prototype}"), prototype, own)
+            prototype: recipe.merge.accumulator(view(f"{MERGE}/{prototype}"), prototype, own)
             for prototype, own in by_prototype.items()
         }
         return Stream(expected, merges, recipe.local.accumulator(view(LOCAL)))

@@ -42,6 +42,13 @@ class Sheet:
         body = "".join(f"<tr>{row}</tr>" for row in rows)
         return f"<table><caption>{_cell(self.title)}</caption><tr>{head}</tr>{body}</table>"
 
+    def markdown(self) -> str:
+        """The same for README files, without the title."""
+        rows = [(*self.keys, *self.headings), *((*names, *numbers) for names, numbers in self.rows)]
+        lines = [" | ".join(word.replace("|", "\\|").replace("\n", " ") for word in row) for row in rows]
+        border = " | ".join(["---"] * len(self.keys) + ["---:"] * len(self.headings))
+        return "\n".join(f"| {line} |" for line in (lines[0], border, *lines[1:]))
+
 
 def _cell(word: str) -> str:
     return escape(word).replace("\n", "<br>")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from fedfuse.core.errors import ConfigError
+from fedfuse.core.yaml_text import dump_yaml
 from fedfuse.experiment.config import assign, load_yaml, read_yaml, validate
 from fedfuse.experiment.config.schema import LONGEST_NAME
 
@@ -96,6 +97,14 @@ def test_keys_are_texts_and_dates_too() -> None:
 
 def test_json_is_yaml_with_its_pairs() -> None:
     assert load_yaml('{"a": "\\ud83d\\ude00", "b": "😀"}', "file") == {"a": "😀", "b": "😀"}
+
+
+@pytest.mark.parametrize(
+    "sign", ["\x85", "\u2028", "\u2029", "\ufeff", "\t", "\r", "\n", "\x00", "\x7f", "\ue000", "\U0001f600"]
+)
+def test_what_is_written_is_read(sign: str) -> None:
+    value = {f"a{sign}": sign, sign: [f"{sign} b", f"c {sign}{sign}"], "plain": "ü: yes"}
+    assert load_yaml(dump_yaml(value), "x") == value
 
 
 def test_numbers_stay_numbers() -> None:

@@ -187,3 +187,36 @@ def test_pooled_parties_compute_where_the_server_is():
     recipe = make_recipe(pooled=True)
     clock = Clock.of(ClockSettings(server={"speed": 7.0}), RoundWork(recipe, made.bank, None), Key(0))
     assert clock.devices[3].seconds(1e9, 14.0, 1e9) == 2.0
+
+
+@pytest.mark.parametrize("examples", [0, -3, "many", None, 1.5, math.nan, True, 10**30])
+def test_a_nonsense_count_is_refused_and_costs_its_way_alone(examples):
+    """Its answer travelled, and nobody knows how long it worked."""
+    heard = Recorder()
+
+    def bend(answers):
+        return [(replace(u, examples=examples) if u.client == 1 else u, state) for u, state in answers]
+
+    record = clocked(DEVICES, heard, federation={"bend": bend}).server.history[0]
+    (refused,) = heard.of("update_refused")
+    assert refused["client"] == 1
+    assert "examples" in refused["reason"]
+    assert (record.refused, record.heard) == ((1,), {0, 2, 3})
+    assert record.clock.clients == max(seconds_of(client, DEVICES[client]) for client in (0, 2, 3))
+
+
+def test_the_most_examples_that_are_believed_are_not_listed():
+    def bend(answers):
+        return [(replace(u, examples=10**12, metrics={}) if u.client == 1 else u, state) for u, state in answers]
+
+    record = clocked(DEVICES, federation={"bend": bend}).server.history[0]
+    assert record.clock.clients > 1e9
+
+
+def test_nobody_takes_less_than_no_time():
+    def bend(answers):
+        return [(replace(u, metrics={"steps": -1e9}) if u.client == 0 else u, state) for u, state in answers]
+
+    devices = [DEVICES[0]]
+    record = clocked(devices, clients=1, federation={"bend": bend}).server.history[0]
+    assert record.clock.clients == devices[0].seconds(MODEL, 0, MODEL)

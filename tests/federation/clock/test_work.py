@@ -9,7 +9,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from fedfuse.federation import Engine, EvaluationSettings, Recipe
 from fedfuse.federation.clock.work import RoundWork
-from fedfuse.federation.server import _Round
+from fedfuse.federation.server_models import ServerModels
 from fedfuse.methods import METHODS
 from fedfuse.models import Mlp
 from fedfuse.parts.screen import Screened
@@ -72,13 +72,13 @@ def test_the_server_pays_for_its_fusion(name, monkeypatch):
     federation, work = made(name)
     found = []
 
-    def fuse(self, view, merged, teachers, plain=_Round.fuse):
+    def fuse(self, view, merged, teachers, plain=ServerModels.fuse):
         with FlopCounterMode(display=False) as counter:
             fused = plain(self, view, merged, teachers)
         found.append((counter.get_total_flops(), teachers, fused.report))
         return fused
 
-    monkeypatch.setattr(_Round, "fuse", fuse)
+    monkeypatch.setattr(ServerModels, "fuse", fuse)
     federation = replace(federation, validation=None, evaluation=EvaluationSettings(every=9, clients=False))
     record = played(federation, 1).server.history[0]
     counted, teachers, report = found[0]

@@ -27,6 +27,7 @@ from tests.reliability.crashes.mortal_files import HOWS, How, MortalFiles
 from tests.reliability.evidence import Evidence, difference, evidence
 from tests.reliability.forked import Forked, HangsError, command_line
 from tests.reliability.kept import Kept
+from tests.reliability.options import at_least_one, check_names
 from tests.reliability.plain_table import plain_table
 
 FAVOURITES = ("fedavg", "scaffold", "local-only", "fedma")
@@ -160,14 +161,13 @@ def _row(name: str, outcomes: Sequence[Outcome]) -> list[object]:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("methods", nargs="*", help="only these (default: all)")
-    parser.add_argument("--points", type=int, default=8, help="of each method, and eight times as many of some")
-    parser.add_argument("--all", action="store_true", help="every operation in every way")
+    few = parser.add_mutually_exclusive_group()
+    few.add_argument("--points", type=at_least_one, default=8, help="of each method, and eight times as many of some")
+    few.add_argument("--all", action="store_true", help="every operation in every way")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--fresh", action="store_true", help="forget what was tried")
     options = parser.parse_args(arguments)
-    for method in options.methods:
-        if method not in METHODS:
-            parser.error(f"there is no method {method}")
+    check_names(parser, "method", options.methods, METHODS)
     return options
 
 

@@ -71,6 +71,8 @@ class MortalFiles:
         if not self._is_ours(path) or mode not in ("wb", "ab", "w", "a"):
             return self._open_file(path, mode, *arguments, **options)
         raw = self.step(lambda: _Raw(self, os.fspath(path), mode[0] + "b"))
+        if 0 in (options.get("buffering"), *arguments[:1]):
+            return raw
         file = io.BufferedWriter(raw)
         return file if "b" in mode else io.TextIOWrapper(file, encoding="utf-8", write_through=True)
 

@@ -25,6 +25,7 @@ from tests.reliability.kept import Kept
 from tests.reliability.kills.legs import available
 from tests.reliability.kills.plan import HOWS, MANY, Trial, plan
 from tests.reliability.kills.runs import Outcome, Runs
+from tests.reliability.options import at_least_one, check_names
 from tests.reliability.plain_table import plain_table
 
 
@@ -80,7 +81,7 @@ def _line(trial: Trial, outcome: Outcome) -> str:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     there = available()
-    parser.add_argument("--trials", type=int, default=100)
+    parser.add_argument("--trials", type=at_least_one, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
         "--engines",
@@ -90,8 +91,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--fresh", action="store_true", help="forget what was tried")
     options = parser.parse_args(arguments)
-    if not set(options.engines) <= set(there) or not set(options.engines) & {"local", "workers", "joined"}:
-        parser.error(f"--engines: some of {', '.join(there)}, and one of local, workers, joined")
+    check_names(parser, "engine", options.engines, there)
+    if not set(options.engines) & {"local", "workers", "joined"}:
+        parser.error("--engines: one of them has to be local, workers or joined")
     return options
 
 

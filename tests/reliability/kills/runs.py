@@ -21,8 +21,8 @@ from tests.reliability.kills.legs import leg
 from tests.reliability.kills.plan import MANY, Kill, Trial
 
 ROUNDS, MANY_ROUNDS = 6, 40
-BEHIND = 30.0
-"""Seconds until nothing may be left of a run that was killed; Ray takes its time."""
+BEHIND = 90.0
+"""Seconds until nothing may be left of a run that was killed; two agents of Ray notice after a minute."""
 
 
 @dataclass(frozen=True)

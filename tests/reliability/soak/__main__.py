@@ -23,6 +23,7 @@ from pathlib import Path
 from fedfuse.experiment.run import Experiment
 from tests.helpers import tiny_config
 from tests.reliability.kept import ROOT, Kept
+from tests.reliability.options import check_names
 from tests.reliability.plain_table import plain_table
 from tests.reliability.soak.meter import Mark, Meter
 from tests.reliability.soak.rules import EARLY, RULES, growth
@@ -98,9 +99,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--fresh", action="store_true", help="forget what was measured")
     parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
-    for case in options.cases:
-        if case not in CASES:
-            parser.error(f"there is no case {case}; there are {', '.join(CASES)}")
+    check_names(parser, "case", options.cases, CASES)
+    if options.alone and len(options.cases) != 1:
+        parser.error("--alone is for one case")
     return options
 
 

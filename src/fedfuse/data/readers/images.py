@@ -126,6 +126,16 @@ def open_image(source: Encoded, name: str, reading: Reading) -> Pixels:
         raise DataError(f"{name} cannot be read as an image; replace or remove it") from error
 
 
+def image_size(file: Path) -> tuple[int, int, int]:
+    """Width, height and channels of an image, from the first bytes of its file."""
+    check_is_file(file)
+    try:
+        with Image.open(file, formats=FORMATS) as image:
+            return *image.size, 1 if image.mode in GRAY_MODES else 3
+    except Exception as error:  # Pillow raises nearly anything on a damaged file
+        raise DataError(f"{file} cannot be read as an image; remove or replace it") from error
+
+
 def _check_size(image: Image.Image, name: str) -> None:
     """Before it is decoded: a few kilobytes may hold any number of pixels."""
     if image.width * image.height > MOST_PIXELS:

@@ -11,6 +11,7 @@ from fedfuse.core.imports import check_findable_elsewhere
 from fedfuse.data.given import handed_over
 from fedfuse.experiment.comparison.plan import Cell
 from fedfuse.experiment.comparison.run_process import RunProcess
+from fedfuse.report.monitor import ROUND, Monitor
 
 POLL_SECONDS = 0.2
 PATIENCE = 5.0
@@ -26,16 +27,16 @@ def in_processes(cells: Sequence[Cell], jobs: int, started: Rounds, advanced: Ro
     for cell in cells:
         cell.experiment.prepare(cell.folder, resume=cell.keep, overwrite=not cell.keep)
     given = {str(cell.experiment.config.data.path) for cell in cells}
-    waiting, running = list(cells), dict[Cell, RunProcess]()
+    waiting, running, logs = list(cells), dict[Cell, RunProcess](), {cell: Monitor(cell.folder) for cell in cells}
     with handed_over(given) as environment, _ended_at_last(running):
         while waiting or running:
             while waiting and len(running) < jobs:
                 cell = waiting.pop(0)
                 running[cell] = RunProcess(cell, environment, alone=jobs == 1)
-                started(cell, _finished_rounds(cell))
+                started(cell, _finished_rounds(logs[cell]))
             time.sleep(POLL_SECONDS)
             for cell, process in list(running.items()):
-                advanced(cell, _finished_rounds(cell))
+                advanced(cell, _finished_rounds(logs[cell]))
                 if process.code() is not None:
                     del running[cell]
                     if process.code() not in (0, NothingLearntError.exit_code):
@@ -66,8 +67,5 @@ def _finishing(running: Iterable[RunProcess]) -> Iterator[Cell]:
             yield process.cell
 
 
-def _finished_rounds(cell: Cell) -> int:
-    if not cell.folder.events.exists():
-        return 0
-    with cell.folder.events.open("rb") as lines:
-        return sum(b'"event": "round_finished"' in line for line in lines)
+def _finished_rounds(log: Monitor) -> int:
+    return log.look().events[ROUND]

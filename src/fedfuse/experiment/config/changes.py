@@ -12,11 +12,11 @@ from fedfuse.core.errors import ConfigError, shortened
 from fedfuse.core.foreign import findable
 from fedfuse.core.part import Part, Settings
 from fedfuse.core.text import is_utf8
+from fedfuse.core.yaml_text import DEEPEST, load_yaml
 from fedfuse.data.settings import irrelevant
 from fedfuse.experiment.config.error_messages import in_short
 from fedfuse.experiment.config.python_values import in_words
 from fedfuse.experiment.config.schema import Raw, as_mapping
-from fedfuse.experiment.config.yaml_text import DEEPEST, load_yaml
 from fedfuse.methods import Method
 
 Address = tuple[str, ...]

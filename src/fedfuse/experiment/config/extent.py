@@ -7,7 +7,7 @@ from typing import Any
 
 from fedfuse.core.errors import ConfigError, shortened
 from fedfuse.core.text import is_utf8
-from fedfuse.experiment.config.yaml_text import DEEPEST, LONGEST_NUMBER, MOST_VALUES
+from fedfuse.core.yaml_text import DEEPEST, LONGEST_NUMBER, MOST_VALUES
 
 TOO_HIGH = 10**LONGEST_NUMBER
 

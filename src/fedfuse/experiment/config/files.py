@@ -11,10 +11,10 @@ from pydantic import ValidationError
 
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.part import Settings
+from fedfuse.core.yaml_text import MOST_BYTES, check_length, load_yaml
 from fedfuse.experiment.config.error_messages import refusal
 from fedfuse.experiment.config.extent import check_extent
 from fedfuse.experiment.config.schema import ExperimentConfig, Raw, changed_recipe, changes_of_methods, complete
-from fedfuse.experiment.config.yaml_text import MOST_BYTES, check_length, load_yaml
 from fedfuse.federation import Recipe
 
 T = TypeVar("T", bound=Settings)

@@ -8,17 +8,16 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Self
 
-import yaml
 from pydantic import Field, model_validator
 
 from fedfuse.core.errors import ConfigError, shortened, suggest
 from fedfuse.core.foreign import source_sha256
 from fedfuse.core.part import Settings, addresses_in
+from fedfuse.core.yaml_text import MOST_BYTES, dump_yaml
 from fedfuse.data import AnyPartition, DataSettings, Iid
 from fedfuse.engines import AnyEngine, LocalEngineSettings
 from fedfuse.experiment.config.error_messages import in_short
 from fedfuse.experiment.config.older import renewed
-from fedfuse.experiment.config.yaml_text import MOST_BYTES
 from fedfuse.federation import EvaluationSettings, FederationSettings, Recipe
 from fedfuse.methods import FILE_NAME, METHODS, Method, find_method, method_names
 from fedfuse.models import AnyArchitecture
@@ -103,6 +102,24 @@ class ExperimentConfig(Settings):
                 )
         return self
 
+    @model_validator(mode="after")
+    def _inputs_are_made_before_they_are_read(self) -> Self:
+        if not self.source.needs_teachers:
+            return self
+        readers = [part.kind for part in self.recipe.parts if part.needs_source and not part.takes_synthesised_inputs]
+        if any(kind.reestimates for kind in getattr(self.recipe.fuse, "teachers", ())):
+            readers.append("teachers with batch_norm reestimate")
+        if self.federation.batch_norm == "reestimate":
+            readers.append("federation.batch_norm reestimate")
+        if getattr(self.recipe.fuse, "target", None) == "auto" and not self.data.validation:
+            readers.append("fuse.target auto (without data.validation)")
+        if readers:
+            raise ValueError(
+                f"source {self.source.kind} makes inputs from the round's models when they are about to teach, but "
+                f"{readers[0]} reads public inputs before; choose another source"
+            )
+        return self
+
     @property
     def recipe(self) -> Recipe:
         return self.method
@@ -122,7 +139,7 @@ class ExperimentConfig(Settings):
 
     def to_yaml(self) -> str:
         """The complete experiment, every default written out."""
-        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+        return dump_yaml(self.model_dump(mode="json"))
 
     def identity(self) -> Raw:
         """What determines the result's bits: everything but the name and the engine, and the code from outside."""

@@ -21,6 +21,7 @@ from fedfuse.federation.clock.record import ClockRecord
 from fedfuse.federation.clock.settings import ClockSettings
 from fedfuse.federation.clock.trace import read_trace
 from fedfuse.federation.clock.work import RoundWork
+from fedfuse.federation.inspection import unsound_number
 from fedfuse.federation.state import RoundRecord
 from fedfuse.parts.screen import Screened
 from fedfuse.runtime.source import Source
@@ -79,7 +80,8 @@ class RoundClock:
 
     def arrived(self, update: Update) -> None:
         """An answer is there as it was sent, whatever it is worth; of it, the numbers are kept."""
-        light = replace(update, weights=NOTHING, extras={}, test_outputs={})
+        examples = 0 if unsound_number(update.examples) else update.examples
+        light = replace(update, weights=NOTHING, examples=examples, extras={}, test_outputs={})
         self._arrived.setdefault(update.client, (light, update.nbytes))
 
     def _needs(self, task: Task, public: Source | None) -> float:

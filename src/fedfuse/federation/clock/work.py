@@ -30,9 +30,15 @@ class RoundWork:
     training: TrainingSettings
 
     def of_client(self, task: Task, update: Update, public: Source | None) -> float:
-        """What a client did for its answer; ``public`` are the round's public inputs."""
-        steps = update.metrics.get("steps", self.training.steps(update.examples))
-        epochs = self.training.epochs * steps / self.training.steps(update.examples)
+        """What a client did for its answer, by its own words; ``public`` are the round's public inputs.
+
+        Nothing, where it claims to have no examples, or less than no steps.
+        """
+        if not update.examples:
+            return 0.0
+        usual = self.training.steps(update.examples)
+        steps = max(0, update.metrics.get("steps", usual))
+        epochs = self.training.epochs * steps / usual
         shown = epochs * update.examples * (BACKWARD + self.recipe.local.passes(task.of(LOCAL)))
         about = 0 if public is None else self.recipe.protocol.passes(task.of(PROTOCOL), len(public), steps)
         return (shown + about) * self._per_input[task.prototype]
