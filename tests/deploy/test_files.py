@@ -171,10 +171,12 @@ class TestCompose:
             f"./{name}/data:/data:ro",
         ]
 
-    def test_the_health_check_is_a_program_that_runs(self) -> None:
-        kind, program, option, code = SERVICES["superlink"]["healthcheck"]["test"]
+    @each_service
+    def test_the_health_check_is_a_program_that_asks_at_the_services_own_port(self, name: str) -> None:
+        kind, program, option, code = SERVICES[name]["healthcheck"]["test"]
         assert (kind, program, option) == ("CMD", "python", "-c")
         compile(code, "healthcheck", "exec")
+        assert f":{parsed(SERVICES[name]['command'])['port']}/health" in code
 
 
 @each_unit

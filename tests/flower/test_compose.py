@@ -102,12 +102,13 @@ class Composed:
 
     def wait_for(self, link: subprocess.Popen[bytes]) -> None:
         """Until the SuperLink's health check says so."""
-        wait_until(lambda: self.is_healthy() or link.poll() is not None, self.story)
+        wait_until(lambda: self.is_healthy("superlink", self.ports["8000"]) or link.poll() is not None, self.story)
         assert link.poll() is None, self.story()
 
-    def is_healthy(self) -> bool:
-        _, _, _, code = SERVICES["superlink"]["healthcheck"]["test"]
-        code = code.replace("localhost:8000", f"localhost:{self.ports['8000']}")
+    def is_healthy(self, service: str, port: str) -> bool:
+        """What the service's health check says, at the port that it has here."""
+        _, _, _, code = SERVICES[service]["healthcheck"]["test"]
+        code = code.replace(":8000/", f":{port}/").replace(":9100/", f":{port}/")
         code = code.replace("/keys/ca.crt", str(self.path("superlink", "/keys/ca.crt")))
         return self.execute(sys.executable, "-c", code).returncode == 0
 
@@ -161,12 +162,15 @@ def test_three_parties_a_run_a_backup_and_its_restoration(tmp_path: Path) -> Non
         with composed.up("superlink") as link:
             composed.wait_for(link)
             registered(composed)
-            for name in PARTIES:
-                parties.enter_context(composed.up(name, "--port", str(free_port())))
+            ports = {name: str(free_port()) for name in PARTIES}
+            for name, port in ports.items():
+                assert not composed.is_healthy(name, port)
+                parties.enter_context(composed.up(name, "--port", port))
             answer = composed.execute("flwr", "run", str(composed.path("superlink", "/app")), "fedfuse")
             assert answer.returncode == 0, answer.stdout + answer.stderr
             folder = RunFolder(composed.path("superlink", "/runs/app"))
             wait_until(folder.is_complete, composed.story)
+            assert all(composed.is_healthy(name, port) for name, port in ports.items())
             before = composed.nodes()
             assert list(before.values()) == ["online"] * len(PARTIES)
             assert 'fedfuse_clients_total{run="app",outcome="counted"} 3\n' in monitored(folder.path)

@@ -162,6 +162,22 @@ class TestFromAPartysPlace:
         with httpx.Client(base_url=f"https://{deployment.operator}", verify=deployment.trust()) as inside:
             assert inside.post("/v1/runtime/acquire-task", headers=PROTOBUF).status_code == 401
 
+    def test_a_nodes_tasks_are_for_its_own_processes(self, deployment):
+        """And not for another user of the party's machine, or a web page there whose name points to it."""
+        node = deployment.processes["node-0"].pid
+        wait_until(lambda: any("superexec" in command_of(pid) for pid in below(node)), deployment.story)
+        words = command_of(node).split()
+        port = words[words.index("fedfuse.flower.supernode") + 3]
+
+        def asked():
+            try:
+                return httpx.post(f"http://127.0.0.1:{port}/v1/runtime/acquire-task", headers=PROTOBUF).status_code
+            except httpx.ConnectError:  # it is about to listen
+                return None
+
+        wait_until(lambda: asked() is not None, deployment.story)
+        assert asked() == 401
+
     def test_without_ca_crt_there_is_no_connection(self, deployment):
         with pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
             httpx.get(f"https://{deployment.host}:{deployment.port}/health", verify=ssl.create_default_context())

@@ -75,9 +75,9 @@ def statuses(answer: bytes) -> list[int]:
     return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d{3})", answer)]
 
 
-def post(path: str | bytes, *headers: bytes, body: bytes = b"", version: bytes = b"1.1") -> bytes:
+def post(path: str | bytes, *headers: bytes, body: bytes = b"", host: bytes = b"link") -> bytes:
     path = path.encode() if isinstance(path, str) else path
-    lines = [b"POST " + path + b" HTTP/" + version, b"host: link", b"content-length: %d" % len(body), *headers]
+    lines = [b"POST " + path + b" HTTP/1.1", b"host: " + host, b"content-length: %d" % len(body), *headers]
     return b"\r\n".join([*lines, b"", body])
 
 
@@ -122,8 +122,22 @@ def test_nothing_else_is_behind_the_door(house):
 def test_everything_is_there_for_the_operator(house):
     behind, operator, _ = house
     for path in FORBIDDEN:
-        assert ask(operator, post(path)) == [200]
+        assert ask(operator, post(path, host=b"127.0.0.1:8001")) == [200]
     assert [path for path, _ in behind.asked] == FORBIDDEN
+
+
+@pytest.mark.parametrize("host", [b"evil.example", b"evil.example:8001", b"127.0.0.1.evil.example", b"", b"[::1", b"0"])
+def test_a_web_page_that_points_its_name_here_is_no_operator(house, host):
+    behind, operator, _ = house
+    assert ask(operator, post("/v1/control/start-run", host=host)) == [403]
+    assert ask(operator, b"POST /v1/control/start-run HTTP/1.0\r\n\r\n") == [403]
+    assert behind.asked == []
+
+
+@pytest.mark.parametrize("host", [b"127.0.0.1:8001", b"localhost", b"LOCALHOST:1", b"[::1]:8001"])
+def test_the_operator_may_come_by_a_tunnel(house, host):
+    """Whose end has another port, and a loopback name."""
+    assert ask(house[1], post("/v1/control/start-run", host=host)) == [200]
 
 
 @pytest.mark.parametrize(
@@ -177,7 +191,7 @@ def test_of_a_stranger_nothing_is_read(house):
     assert ask(parties, post("/v1/fleet/get-run", b"who: a friend")) == [200]
     assert ask(parties, post("/health")) == [200]
     assert ask(parties, post("/v1/control/list-runs", b"who: a friend")) == [403]
-    assert ask(operator, post("/v1/fleet/get-run")) == [200]
+    assert ask(operator, post("/v1/fleet/get-run", host=b"localhost")) == [200]
 
 
 @pytest.mark.parametrize("start", [b"POST /", b"POST /health HTTP/1.1\r\nhost: x\r\nendless: "])

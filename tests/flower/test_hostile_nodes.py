@@ -174,9 +174,8 @@ def test_the_text_of_a_nodes_error_stays_out_of_the_servers_log(tmp_path, caplog
     assert len(caplog.text) < 10_000
 
 
-def test_a_message_that_flower_cannot_read_costs_its_node_alone(tmp_path, silent):
-    """It fails while it is fetched, as it does when the objects of a message are not what their heads say."""
-    grid = grid_for(CONFIG, tmp_path)
+def change_when_fetched(grid, change):
+    """Let ``change`` have the bad node's answer to its latest task, as the server fetches it."""
     pull, bad = grid.pull_messages, grid.nodes[NODE]
 
     def fetched(ids):
@@ -184,10 +183,20 @@ def test_a_message_that_flower_cannot_read_costs_its_node_alone(tmp_path, silent
         for message in found:
             about = bad.messages and bad.messages[-1].metadata.message_id == message.metadata.reply_to_message_id
             if about and message.metadata.message_type == MessageType.TRAIN:
-                raise json.JSONDecodeError("no JSON", "", 0)
+                change(message)
         return found
 
     grid.pull_messages = fetched
+
+
+def test_a_message_that_flower_cannot_read_costs_its_node_alone(tmp_path, silent):
+    """It fails while it is fetched, as it does when the objects of a message are not what their heads say."""
+    grid = grid_for(CONFIG, tmp_path)
+
+    def fail(_message):
+        raise json.JSONDecodeError("no JSON", "", 0)
+
+    change_when_fetched(grid, fail)
     result = run_on(grid, CONFIG, tmp_path / "run")
     assert missing(result) == [(CLIENT,), (CLIENT,)]
     assert files_of(result.folder.final) == silent
@@ -196,19 +205,13 @@ def test_a_message_that_flower_cannot_read_costs_its_node_alone(tmp_path, silent
 def test_nobody_answers_in_anothers_name(tmp_path, silent):
     """What a reply says that it answers is its sender's word: here, another node's task."""
     grid = grid_for(CONFIG, tmp_path)
-    pull, victim, bad = grid.pull_messages, grid.nodes[99], grid.nodes[NODE]
+    victim = grid.nodes[99]
 
-    def fetched(ids):
-        found = pull(ids)
-        for message in found:
-            if message.metadata.message_type == MessageType.TRAIN and message.metadata.reply_to_message_id == (
-                bad.messages[-1].metadata.message_id
-            ):
-                message.content["config"]["client"] = 1
-                message.metadata.__dict__["_reply_to_message_id"] = victim.messages[-1].metadata.message_id
-        return found
+    def lie(message):
+        message.content["config"]["client"] = 1
+        message.metadata.__dict__["_reply_to_message_id"] = victim.messages[-1].metadata.message_id
 
-    grid.pull_messages = fetched
+    change_when_fetched(grid, lie)
     result = run_on(grid, CONFIG, tmp_path / "run")
     assert missing(result) == [(CLIENT,), (CLIENT,)]
     assert files_of(result.folder.final) == silent

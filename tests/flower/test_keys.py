@@ -124,6 +124,15 @@ class TestAPartysOwnKey:
         with pytest.raises(ConfigError, match=reason):
             read_public(tmp_path / "x.pub")
 
+    def test_an_endless_one_is_not_read_to_its_end(self, keys, tmp_path):
+        """A party sends it by any way; a real key goes before the rest."""
+        content = (keys / "client-0.pub").read_bytes().strip()
+        (tmp_path / "x.pub").write_bytes(content + b" a comment")
+        assert read_public(tmp_path / "x.pub")
+        (tmp_path / "x.pub").write_bytes(content + b" " + b"x" * (1 << 20))
+        with pytest.raises(ConfigError, match="does not hold the public half of a key"):
+            read_public(tmp_path / "x.pub")
+
     def test_of_another_kind(self, tmp_path):
         public = ed25519.Ed25519PrivateKey.generate().public_key()
         form = serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH

@@ -59,7 +59,7 @@ def test_each_has_its_own_word_event_and_field(tmp_path, caplog):
     assert [result.summary[name] for name in counts] == [2, 2, 2, 2, 0]
     size = result.summary["prototypes"]["mlp"]["parameters"] * 4
     assert [record.bytes_down for record in result.history] == [3 * size, 3 * size], "an absent one was sent nothing"
-    assert "round 1: client 0 is absent: its node is not connected" in caplog.text
+    assert "round 1: client 0 is absent: no node said within 0.05 s that it is this client" in caplog.text
     assert "round 1, absent (0,), late (1,), refused (2,), accuracy" in caplog.text
 
 

@@ -1,4 +1,4 @@
-"""fedfuse on Flower: a ServerApp that plays the rounds, a ClientApp for the parties, and FedDF as a stock strategy.
+"""fedfuse on Flower: a ServerApp that plays the rounds, a ClientApp for the parties, and stock strategies.
 
 They are imported when they are asked for: a SuperLink or a SuperNode does without torch.
 """
@@ -16,12 +16,14 @@ except ImportError:
 if TYPE_CHECKING:
     from fedfuse.flower.node import client_app
     from fedfuse.flower.server import server_app
-    from fedfuse.flower.strategy import FedDF
+    from fedfuse.flower.strategies import FedBE, FedDF, FedFuse
 
-__all__ = ["FedDF", "client_app", "server_app"]
+__all__ = ["FedBE", "FedDF", "FedFuse", "client_app", "server_app"]
 
 _PLACES = {
-    "FedDF": "fedfuse.flower.strategy",
+    "FedBE": "fedfuse.flower.strategies",
+    "FedDF": "fedfuse.flower.strategies",
+    "FedFuse": "fedfuse.flower.strategies",
     "client_app": "fedfuse.flower.node",
     "server_app": "fedfuse.flower.server",
 }

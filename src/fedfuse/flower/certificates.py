@@ -17,6 +17,8 @@ from fedfuse.core.errors import ConfigError
 
 AUTHORITY = "fedfuse federation"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+LARGEST = 1 << 16
+"""Bytes of a key or certificate, with room to spare."""
 SOON = timedelta(days=30)
 """How long before its end a certificate is spoken of."""
 
@@ -38,9 +40,11 @@ def hosts_of(certificate: x509.Certificate) -> list[str]:
 
 
 def read(path: Path, load: Callable[[bytes], Any], what: str) -> Any:
-    """What a file of keys holds, or the reason why it does not."""
+    """What a file of keys holds, or the reason why it does not; a .pub comes from elsewhere and may be endless."""
     try:
-        return load(path.read_bytes())
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+        return load(content if len(content) <= LARGEST else b"")
     except OSError as error:
         raise ConfigError(
             f"{path}: {error.strerror}; make keys with fedfuse flower keys, or name their folder"

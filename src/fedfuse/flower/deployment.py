@@ -21,7 +21,7 @@ from fedfuse.flower.keys import CA, CERTIFICATE, KEY, check_node, check_server, 
 ANYWHERE = ("0.0.0.0", "::")
 """Addresses to listen on that are nobody's name."""
 OPERATOR = "127.0.0.1"
-"""Where a SuperLink answers its operator: nowhere but on its own machine."""
+"""Where a SuperLink answers its operator, and a SuperNode its own processes: nowhere but on their own machine."""
 DATABASE = "superlink.db"
 """Where a SuperLink keeps what it knows, in the folder of its keys."""
 
@@ -35,7 +35,7 @@ def superlink_command(
     """
     command = ["flower-superlink", "--host", OPERATOR, "--port", str(operator_port)]
     command += ["--disable-runtime-dependency-installation"]
-    command += ["--isolation", "process", "--superexec-auth-secret-file", str(secret)]
+    command += with_secret(secret)
     if keys is None:
         _only_here(host)
         return [*command, "--insecure", *([] if database is None else _database(database))]
@@ -46,9 +46,17 @@ def superlink_command(
     return [*command, "--enable-supernode-auth", *_database(database or keys / DATABASE)]
 
 
-def superexec_command(operator_port: int, keys: Path | None, secret: Path, parent: int) -> list[str]:
-    """How to start the SuperExec, which starts a ServerApp for each run and ends with the process ``parent``."""
-    command = [_program("flower-superexec"), "--runtime-api-address", f"{OPERATOR}:{operator_port}"]
+def with_secret(secret: Path) -> list[str]:
+    """Options of a SuperLink or SuperNode that gives its tasks to who knows the secret, and starts no SuperExec."""
+    return ["--isolation", "process", "--superexec-auth-secret-file", str(secret)]
+
+
+def superexec_command(port: int, keys: Path | None, secret: Path, parent: int) -> list[str]:
+    """How to start the SuperExec, which starts ServerApps or ClientApps and ends with the process ``parent``.
+
+    ``port`` is the one at which that process gives out tasks, over TLS with ``keys``.
+    """
+    command = [_program("flower-superexec"), "--runtime-api-address", f"{OPERATOR}:{port}"]
     command += ["--superexec-auth-secret-file", str(secret), "--parent-pid", str(parent)]
     return [*command, *(["--insecure"] if keys is None else ["--root-certificates", str((keys / CA).resolve())])]
 
@@ -66,8 +74,8 @@ def supernode_command(
     ``port`` is for its own processes only."""
     values = {"client": client, **node_config}
     pairs = " ".join(f"{key}={json.dumps(value)}" for key, value in values.items())
-    command = [sys.executable, "-m", "fedfuse.flower.supernode", ",".join(accepted), str(wait)]
-    command += ["--superlink", superlink, "--host", "127.0.0.1", "--port", str(port), "--node-config", pairs]
+    command = [sys.executable, "-m", "fedfuse.flower.supernode", ",".join(accepted), str(wait), str(port)]
+    command += ["--superlink", superlink, "--node-config", pairs]
     if keys is None:
         _only_here(superlink.rpartition(":")[0])
         return [*command, "--insecure"]

@@ -109,7 +109,8 @@ class FlowerEngine(Engine):
         nodes, seats = self.roster.seats, {}
         for task in tasks:
             if task.client not in nodes:
-                self._missed[task.client] = Missed("absent", "its node is not connected")
+                reason = f"no node said within {self.roster.settings.wait:g} s that it is this client"
+                self._missed[task.client] = Missed("absent", f"{reason}; it is not connected, or still starting")
             elif self.roster.members[nodes[task.client]].prototype not in (None, task.prototype):
                 reason = f"its node runs another model than '{task.prototype}', which the run has for this client"
                 self._missed[task.client] = Missed("absent", reason)

@@ -2,7 +2,7 @@
 
 Flower serves three APIs on one port and asks only the fleet's callers who they are. Whoever reaches the control API
 starts runs, whoever reaches the runtime API becomes the server. Here they are reached by the operator's own socket, on
-the loopback address, and by no other.
+the loopback address, and by no other; nor by a web page there whose name was made to point to this machine.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
+
+from fedfuse.core.loopback import are_of_this_machine
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -27,6 +29,7 @@ FIRST = "/v1/fleet/activate-node"
 LARGEST = 64 << 20
 """Bytes of one request; Flower sends large arrays in pieces of 5 MB."""
 ELSEWHERE = "parties reach the fleet API here and nothing else; operators use the SuperLink's own machine"
+REBOUND = "the operator's address is for this machine alone, by the name 127.0.0.1 or localhost"
 UNKNOWN = "this key is not registered at the SuperLink; its operator does so with fedfuse flower register"
 
 
@@ -40,8 +43,13 @@ class Gate:
         self.application, self.operator, self.known = application, operator, known
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan" or self._is_the_operators(scope):
+        if scope["type"] == "lifespan":
             await self.application(scope, receive, send)
+        elif self._is_the_operators(scope):
+            if are_of_this_machine(_values(scope, b"host")):
+                await self.application(scope, receive, send)
+            else:
+                await _refuse(send, 403, REBOUND)
         elif scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
         elif scope["path"] != HEALTH and not FLEET.fullmatch(scope["path"]):
@@ -72,8 +80,12 @@ async def _refuse(send: Send, status: int, sentence: str) -> None:
 
 
 def _announced(scope: Message) -> int:
-    lengths = [value for name, value in scope["headers"] if name == b"content-length"]
-    return max((int(value) if value.isdigit() else LARGEST + 1 for value in lengths), default=0)
+    lengths = _values(scope, b"content-length")
+    return max((int(value) if value.isdecimal() else LARGEST + 1 for value in lengths), default=0)
+
+
+def _values(scope: Message, header: bytes) -> list[str]:
+    return [value.decode("latin-1") for name, value in scope["headers"] if name == header]
 
 
 def _at_most(limit: int, receive: Receive) -> Receive:

@@ -49,7 +49,7 @@ def _main(experiment: str | Path, grid: Grid, context: Context) -> None:
         logger.warning("fedfuse: %s", sentence)
     config = settings_of(experiment, context.run_config)
     result = run_on(grid, config, Path(str(context.run_config.get("out", "runs/flower"))), parties)
-    logger.info("fedfuse: finished, accuracy %s, folder %s", result.accuracy, result.folder.path)
+    logger.info("fedfuse: finished, accuracy %s, folder %s", result.accuracy, result.folder.path.resolve())
 
 
 def run_on(grid: Grid, config: ExperimentConfig, out: Path, parties: Parties | None = None) -> RunResult:
@@ -59,6 +59,7 @@ def run_on(grid: Grid, config: ExperimentConfig, out: Path, parties: Parties | N
     settings = config.engine if isinstance(config.engine, FlowerEngineSettings) else FlowerEngineSettings()
     clients = _number_of_clients(config)
     roster = Roster(grid, clients, settings, parties)
+    logger.info("fedfuse: waits for %s clients, up to %g s", clients, settings.wait)
     roster.wait_for(range(clients))
     logger.info("fedfuse: %s of %s clients are connected", len(roster.seats), clients)
     config = _with_announced(config, roster, RunFolder(out))

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from html import escape
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
+from fedfuse.core.facts_page import facts_page, paragraph, section
 from fedfuse.core.loopback import Page, Pages
 from fedfuse.core.plain_json import dumps
 from fedfuse.flower.status import statuses
 
-STYLE = """
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 44rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; overflow-wrap: anywhere; }
-dl { display: grid; grid-template-columns: 9rem 1fr; gap: .25rem 1rem; margin: 0; }
-dt { opacity: .7; } dd { margin: 0; overflow-wrap: anywhere; }
-.bad { color: #c0392b; font-weight: 600; }
-@media (max-width: 30rem) { dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: .5rem; } }
-"""
 LEAVE = (
     "Stop the node: Ctrl-C in its terminal, or systemctl stop if it is a service. It may come back with the same "
     "command. To leave for good, also ask whoever runs the SuperLink to unregister your key. What you sent before "
@@ -47,25 +38,14 @@ def _health(clients: Sequence[Mapping[str, Any]]) -> Page:
 
 
 def _html(clients: Sequence[Mapping[str, Any]]) -> str:
-    sections = (
-        "".join(_section(client) for client in clients) or "<p>No node of this folder was asked for anything yet.</p>"
-    )
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="10">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"><title>fedfuse node</title>'
-        f"<style>{STYLE}</style></head><body><h1>What this node does</h1>{sections}"
-        f"<h2>How to leave</h2><p>{escape(LEAVE)}</p></body></html>"
-    )
+    sections = "".join(section(_heading(client), _rows(client), BAD) for client in clients)
+    leaving = f"<h2>How to leave</h2>{paragraph(LEAVE)}"
+    body = (sections or paragraph("No node of this folder was asked for anything yet.")) + leaving
+    return facts_page("fedfuse node", "What this node does", body)
 
 
-def _section(client: Mapping[str, Any]) -> str:
-    rows = "".join(
-        f"<dt>{escape(name)}</dt><dd{' class=bad' if name in BAD else ''}>{escape(value)}</dd>"
-        for name, value in _rows(client)
-    )
-    return (
-        f"<h2>{escape(str(client.get('experiment')))}, client {escape(str(client.get('client')))}</h2><dl>{rows}</dl>"
-    )
+def _heading(client: Mapping[str, Any]) -> str:
+    return f"{client.get('experiment')}, client {client.get('client')}"
 
 
 BAD = ("refused", "trouble")

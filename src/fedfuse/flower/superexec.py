@@ -1,6 +1,7 @@
-"""Flower's SuperExec, which starts a ServerApp for each run: a process beside the SuperLink, started again if it ends.
+"""Flower's SuperExec, which starts a ServerApp for each run, or a ClientApp for each message: a process beside the
+SuperLink or SuperNode, started again if it ends.
 
-It proves by a secret, made anew with every SuperLink, that it may have the server's tasks.
+It proves by a secret, made anew at every start, that it may have the server's or the node's tasks.
 """
 
 from __future__ import annotations
@@ -26,15 +27,18 @@ REST = 1.0
 
 
 class SuperExec:
-    """The SuperExec of a SuperLink; ``user`` is who it and its ServerApps run as, and None who starts it."""
+    """The SuperExec of a SuperLink, or of a SuperNode (without ``keys``), which has its tasks at ``port``.
 
-    def __init__(self, operator_port: int, keys: Path | None, user: str | None, folder: Path) -> None:
-        self.operator_port, self.keys, self.owner = operator_port, keys, _owner(user)
+    ``user`` is who it and its apps run as, and None who starts it.
+    """
+
+    def __init__(self, port: int, keys: Path | None, user: str | None, folder: Path) -> None:
+        self.port, self.keys, self.owner = port, keys, _owner(user)
         self.secret, self._content = folder / "superexec", secrets.token_bytes(32)
         self.write_secret()
 
     def write_secret(self) -> None:
-        """Where only the SuperExec's user can read it; temporary folders are tidied up, also while a SuperLink runs."""
+        """Where only the SuperExec's user can read it; temporary folders are tidied up, also while this runs."""
         self.secret.parent.mkdir(mode=0o700, exist_ok=True)
         self.secret.touch(mode=0o600)
         self.secret.write_bytes(self._content)
@@ -43,7 +47,7 @@ class SuperExec:
                 os.chown(path, self.owner.pw_uid, self.owner.pw_gid)
 
     def start(self) -> subprocess.Popen[bytes]:
-        """In a session of its own, so that Ctrl-C reaches the SuperLink only, which then ends it."""
+        """In a session of its own, so that Ctrl-C reaches who started it only, who then ends it."""
         self.write_secret()
         environment, options = dict(os.environ), dict[str, Any]()
         if self.keys is not None:
@@ -52,7 +56,7 @@ class SuperExec:
             name = self.owner.pw_name
             environment |= {"HOME": self.owner.pw_dir, "USER": name, "LOGNAME": name}
             options = {"user": self.owner.pw_uid, "group": self.owner.pw_gid, "extra_groups": []}
-        command = superexec_command(self.operator_port, self.keys, self.secret, os.getpid())
+        command = superexec_command(self.port, self.keys, self.secret, os.getpid())
         return subprocess.Popen(command, env=environment, start_new_session=True, **options)
 
     @contextmanager

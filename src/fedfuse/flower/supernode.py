@@ -1,8 +1,11 @@
-"""A SuperNode that runs accepted apps only: ``python -m fedfuse.flower.supernode HASH,HASH SECONDS OPTION...``
+"""A SuperNode that runs accepted apps only: ``python -m fedfuse.flower.supernode HASH,HASH SECONDS PORT OPTION...``
 
 The options are those of ``flower-supernode``. Of that, two functions are replaced: the one that takes a message of an
 unknown run and fetches the run's app, because an app that is not accepted is neither stored nor unpacked, and the one
 that asks to be let in, which goes on asking for some SECONDS.
+
+The node hands out its tasks on PORT of the loopback address, to its own SuperExec alone: whoever else on this machine,
+or a web page in its browser, got one could read it and answer in the party's name.
 """
 
 from __future__ import annotations
@@ -10,6 +13,8 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, Collection
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from flwr.app import Error, Message
@@ -21,7 +26,9 @@ from flwr.supernode.cli import flower_supernode
 
 from fedfuse.core.errors import FedfuseError
 from fedfuse.flower.bundles import reason_to_refuse
+from fedfuse.flower.deployment import OPERATOR, with_secret
 from fedfuse.flower.flower_version import check_version
+from fedfuse.flower.superexec import SuperExec
 from fedfuse.flower.waiting import wait_to_be_let_in
 
 logger = logging.getLogger("flwr")
@@ -74,12 +81,15 @@ def guarded(take: Take, accepted: Collection[str]) -> Take:
 def main(arguments: list[str]) -> None:
     """Become Flower's SuperNode, guarded."""
     check_version()
-    hashes, seconds, *options = arguments
+    hashes, seconds, port, *options = arguments
     accepted = [word for word in hashes.split(",") if word]
     wait_to_be_let_in(float(seconds))
     flower._pull_and_store_message = guarded(flower._pull_and_store_message, accepted)
-    sys.argv = ["flower-supernode", *options]
-    flower_supernode()
+    with TemporaryDirectory(prefix="fedfuse-supernode-", ignore_cleanup_errors=True) as folder:
+        superexec = SuperExec(int(port), None, None, Path(folder))
+        sys.argv = ["flower-supernode", "--host", OPERATOR, "--port", port, *with_secret(superexec.secret), *options]
+        with superexec.running():
+            flower_supernode()
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""The files of a new app, as ``fedfuse flower new`` copies them."""
+"""A Flower app around an experiment of fedfuse, as ``fedfuse flower new`` makes it."""
