@@ -63,7 +63,7 @@ def adapt(network: nn.Module, input_shape: tuple[int, ...], classes: int, name: 
     """
     network = copy.deepcopy(network).eval()
     _check_types(network, name)
-    probe = _probe(input_shape)
+    probe = probe_batch(input_shape)
     places = [(f"{_NETWORK}.classifier", True)] if _has_parts(network) else []
     places += [(place, False) for place in _last_linear(network, probe, classes, name)]
     _check_lazy(network, name)
@@ -83,7 +83,8 @@ def adapt(network: nn.Module, input_shape: tuple[int, ...], classes: int, name: 
     )
 
 
-def _probe(input_shape: tuple[int, ...]) -> Tensor:
+def probe_batch(input_shape: tuple[int, ...]) -> Tensor:
+    """A few random inputs of this shape, always the same."""
     random = Key(0).torch()
     if isinstance(input_shape, TextShape):
         return torch.randint(1, input_shape.vocabulary, (PROBE, input_shape.length), generator=random)

@@ -37,7 +37,7 @@ def created(card: ModelCard, shapes: Mapping[str, tuple[int, ...]]) -> Classifie
     if getattr(card.architecture, "pretrained", None) is not None:
         return create(card.architecture, card.input_shape, card.classes, Key(0))  # as large as what lies elsewhere
     try:
-        with _at_most(2 * len(shapes) + REPLACED, SLACK * sum(map(prod, shapes.values())) + SMALL):
+        with at_most(2 * len(shapes) + REPLACED, SLACK * sum(map(prod, shapes.values())) + SMALL):
             model = create(card.architecture, card.input_shape, card.classes, Key(0))
     except (ConfigError, RuntimeError, ArithmeticError, TypeError, MemoryError) as error:
         raise ValueError(f"its network cannot be built: {error}") from None
@@ -47,8 +47,8 @@ def created(card: ModelCard, shapes: Mapping[str, tuple[int, ...]]) -> Classifie
 
 
 @contextmanager
-def _at_most(tensors: int, numbers: int) -> Iterator[None]:
-    """No network with more is made by this thread."""
+def at_most(tensors: int, numbers: int) -> Iterator[None]:
+    """No network with more is made by this thread: ValueError."""
     thread, left = threading.get_ident(), [tensors, numbers]
 
     def count(_module: nn.Module, _name: str, tensor: Tensor | None) -> None:

@@ -64,7 +64,7 @@ def load_model(path: str | Path, trust_own_code: bool = False) -> Classifier:
     torch.Size([2, 10])
     """
     _check_file(Path(path))
-    card, model = _described(Path(path), trust_own_code)
+    card, model = described(Path(path), trust_own_code)
     model = _filled(model, _tensors(Path(path)), card, path)
     if card.interface is not None:
         model.predictor = Predictor(card.interface, card.input_shape)
@@ -72,7 +72,7 @@ def load_model(path: str | Path, trust_own_code: bool = False) -> Classifier:
     return model.eval()
 
 
-def _described(path: Path, trust_own_code: bool) -> tuple[ModelCard, Classifier]:
+def described(path: Path, trust_own_code: bool) -> tuple[ModelCard, Classifier]:
     """What the file says of its model, and the network that it describes."""
     try:
         header = read_header(path)

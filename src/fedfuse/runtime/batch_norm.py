@@ -7,13 +7,13 @@ from torch import nn
 
 from fedfuse.core.slices import even_slices
 from fedfuse.models.modes import batch_norms_training
-from fedfuse.runtime.source import Source
+from fedfuse.runtime.source import Shown
 
 REESTIMATION_BATCH = 256
 
 
 @torch.no_grad()
-def reestimate(model: nn.Module, source: Source) -> None:
+def reestimate(model: nn.Module, source: Shown) -> None:
     """Replace running statistics by the mean of the batch statistics over the whole source.
 
     Its inputs are mixed first: where they lie class by class, every batch would lack what differs between classes.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -25,6 +26,30 @@ On a CPU there are fewer, so that the layers of one batch stay in its cache."""
 def prediction_batch(device: torch.device) -> int:
     """Inputs at a time on this device."""
     return CACHED_BATCH if device.type == "cpu" else PREDICTION_BATCH
+
+
+class Shown(Protocol):
+    """Inputs that a student is shown, addressed by index."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def compute(self) -> Compute:
+        """Where the student is."""
+
+    @property
+    def lengths(self) -> Tensor | None:
+        """How many tokens each text has; None for other inputs."""
+
+    @property
+    def mixed(self) -> Tensor:
+        """All positions, in an order that depends on the inputs alone."""
+
+    def inputs(self, indices: Tensor) -> Any:
+        """What the student's network is called with to see these as they are."""
+
+    def augmented(self, indices: Tensor, key: Key) -> Any:
+        """A fresh view of them."""
 
 
 @dataclass(frozen=True)

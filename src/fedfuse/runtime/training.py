@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from fedfuse.core.part import Settings
 from fedfuse.core.randomness import Key
-from fedfuse.core.slices import slices
+from fedfuse.core.slices import number_of_slices
 from fedfuse.runtime.optimizers import AnyOptimizer, Sgd
 
 
@@ -78,7 +78,7 @@ class TrainingSettings(Settings):
 
     def steps(self, examples: int) -> int:
         """How many steps a client with so many examples takes in one round."""
-        return self.epochs * len(slices(examples, self.batch_size))
+        return self.epochs * number_of_slices(examples, self.batch_size)
 
     def of(self, client: Key, visit: Key) -> TrainingSettings:
         """One client's training in one round, with its own number of epochs; ``client`` is its key in all rounds."""

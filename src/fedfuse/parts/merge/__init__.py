@@ -7,22 +7,41 @@ An aggregator or server optimizer of other frameworks is a merge here. Robust ag
 from typing import Annotated
 
 from fedfuse.core.choice import OneOf
+from fedfuse.parts.merge.aligned import Aligned
 from fedfuse.parts.merge.base import Merge, MergeAccumulator, Merged
 from fedfuse.parts.merge.batch_norm import BatchNormPolicy, settle
+from fedfuse.parts.merge.dare import Dare
+from fedfuse.parts.merge.fisher import Fisher
 from fedfuse.parts.merge.matched import Matched
 from fedfuse.parts.merge.mean import Mean
 from fedfuse.parts.merge.momentum import Momentum
+from fedfuse.parts.merge.piecewise import PiecewiseMerge
+from fedfuse.parts.merge.regmean import RegMean
+from fedfuse.parts.merge.soup import Soup
+from fedfuse.parts.merge.task_arithmetic import TaskArithmetic
+from fedfuse.parts.merge.ties import Ties
+from fedfuse.parts.merge.trained import ModelMerge, TrainedModels
 
-AnyMerge = Annotated[Merge, OneOf(Mean, Momentum, Matched)]
+AnyMerge = Annotated[Merge, OneOf(Mean, Momentum, Matched, Soup, TaskArithmetic, Ties, Dare, Fisher, RegMean, Aligned)]
 
 __all__ = [
+    "Aligned",
     "AnyMerge",
     "BatchNormPolicy",
+    "Dare",
+    "Fisher",
     "Matched",
     "Mean",
     "Merge",
     "MergeAccumulator",
     "Merged",
+    "ModelMerge",
     "Momentum",
+    "PiecewiseMerge",
+    "RegMean",
+    "Soup",
+    "TaskArithmetic",
+    "Ties",
+    "TrainedModels",
     "settle",
 ]

@@ -25,6 +25,8 @@ class Merged:
 
     weights: Weights
     memory: Tensors = field(default_factory=dict)
+    last: Weights | None = None
+    """The last client's weights in the order of the merged ones, where that may be another than its own."""
 
 
 class Merge(MethodPart):
@@ -40,6 +42,8 @@ class Merge(MethodPart):
 
     changes_widths: ClassVar[bool] = False
     """Whether the merged network's layers may have other widths than the clients'."""
+    reorders_units: ClassVar[bool] = False
+    """Whether a unit of the merged network may have had another place in a client's."""
 
     def offer(self, view: ServerView, prototype: str, client: int) -> Weights:
         """The weights that a client is sent, where it is sent any."""

@@ -52,6 +52,8 @@ class Upload(MethodPart):
     """Whether it works on all weights of a model of the architecture's own widths."""
     needs_probabilities: ClassVar[bool] = False
     """Whether it packs probabilities and nothing else."""
+    remembers_weights: ClassVar[bool] = False
+    """Whether a client keeps weights by it, which have to fit into the model that it is sent next."""
 
     @abstractmethod
     def pack(self, sent: Tensors, client: ClientContext) -> Packed:

@@ -32,6 +32,7 @@ class Partial(Upload):
 
     kind: Literal["partial"] = "partial"
     needs_whole_model: ClassVar[bool] = True
+    remembers_weights: ClassVar[bool] = True
     names: str = Field(description="a regular expression that is searched in the names of parameters")
 
     @field_validator("names")

@@ -29,6 +29,7 @@ class TopK(Upload):
 
     kind: Literal["top_k"] = "top_k"
     needs_whole_model: ClassVar[bool] = True
+    remembers_weights: ClassVar[bool] = True
     share: float = Field(0.1, gt=0, le=1, description="part of the parameters whose change travels")
     error_feedback: bool = Field(True, description="whether changes that were not sent are added to the next ones")
 
