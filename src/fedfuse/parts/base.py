@@ -41,6 +41,9 @@ class MethodPart(Part):
     takes_fresh_inputs: ClassVar[bool] = False
     """Whether these may be new at every step, and not the same inputs again."""
 
+    takes_synthesised_inputs: ClassVar[bool] = False
+    """Whether these may be made in the round, from its teachers, and not be there before."""
+
     needs_labels: ClassVar[bool] = False
     """Whether it reads the true labels of those inputs, which only a bound or a labelled public set allows."""
 

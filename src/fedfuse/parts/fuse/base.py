@@ -19,11 +19,15 @@ Reads = Literal["weights", "predictions", "nothing"]
 
 @dataclass(frozen=True)
 class Fused:
-    """The students' weights, what there is to say about each, and the memory of the next round."""
+    """The students' weights, what there is to say about each, and the memory of the next round.
+
+    ``ensemble`` says which ensemble taught them, where the fusion chose one.
+    """
 
     weights: Mapping[str, Weights]
     report: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     memory: Tensors = field(default_factory=dict)
+    ensemble: str = ""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fedfuse.core.randomness import Key
 from fedfuse.runtime.batches import endless_batches
-from fedfuse.runtime.source import Source
+from fedfuse.runtime.source import Shown, Source
 
 DistillBatch = Callable[[], tuple[Tensor, Tensor]]
 """One step's inputs and the teachers' log-probabilities for them, made when it is needed."""
@@ -62,7 +62,7 @@ class FreshStep:
         return {**vars(self), "_made": None}
 
 
-def steps_of(source: Source, steps: int, batch_size: int, key: Key) -> list[Step]:
+def steps_of(source: Shown, steps: int, batch_size: int, key: Key) -> list[Step]:
     """A distillation's whole plan of mini-batches, one permutation of the source after another."""
     batches = endless_batches(len(source), batch_size, key.child("batches"), source.lengths)
     return [(where, key.child("views", number)) for number, where in enumerate(islice(batches, steps))]
@@ -74,12 +74,12 @@ class Table(Protocol):
     def __getitem__(self, where: Tensor, /) -> Tensor: ...
 
 
-def batches_from(source: Source, answers: Table, plan: Sequence[Step], augmented: bool = False) -> list[DistillBatch]:
+def batches_from(source: Shown, answers: Table, plan: Sequence[Step], augmented: bool = False) -> list[DistillBatch]:
     """The plan as batches, from a table of answers about the source; ``augmented`` inputs are new views of them."""
     return [partial(remembered, source, answers, where, views if augmented else None) for where, views in plan]
 
 
-def remembered(source: Source, answers: Table, where: Tensor, views: Key | None = None) -> tuple[Tensor, Tensor]:
+def remembered(source: Shown, answers: Table, where: Tensor, views: Key | None = None) -> tuple[Tensor, Tensor]:
     """A batch from a table of answers about the source, which may lie anywhere."""
     inputs = source.inputs(where) if views is None else source.augmented(where, views)
     return inputs, answers[where].to(source.compute.device)

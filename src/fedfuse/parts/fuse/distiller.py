@@ -16,19 +16,19 @@ from fedfuse.core.part import Settings
 from fedfuse.core.randomness import Key
 from fedfuse.core.slices import mean_size, slices
 from fedfuse.core.weights import Weights
-from fedfuse.models import Classifier
 from fedfuse.models.operations import BACKWARD
 from fedfuse.parts.base import CheckContext
 from fedfuse.parts.context import ServerView
 from fedfuse.parts.fuse.base import Fused, FusionWork
 from fedfuse.parts.fuse.batches import DistillBatch, Step, steps_of
-from fedfuse.parts.fuse.swa import RunningAverage, Swa
+from fedfuse.parts.fuse.lesson import Best, Bookmark, Judge, Lesson
+from fedfuse.parts.fuse.swa import Swa
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.evaluate import Evaluator
 from fedfuse.runtime.losses import kl_by_class
 from fedfuse.runtime.optimizers import Adam, AnyOptimizer, Stepper
 from fedfuse.runtime.pool import Progress
-from fedfuse.runtime.source import Source
+from fedfuse.runtime.source import Shown, Source
 
 STEPS = 10_000
 """FedDF's printed number."""
@@ -97,7 +97,7 @@ class Distiller(Settings):
                 f"or {address}.batch_size, or set {address}.swa to null"
             )
 
-    def plan(self, source: Source, key: Key) -> list[Step]:
+    def plan(self, source: Shown, key: Key) -> list[Step]:
         """The mini-batches of a whole distillation."""
         return steps_of(source, self.budget(len(source)), self.batch_size, key)
 
@@ -116,39 +116,46 @@ class Distiller(Settings):
         """Forward passes through each student's network."""
         return {prototype: BACKWARD * taken * self.shown(work) for prototype, taken in work.steps.items()}
 
-    def distil(self, student: Classifier, batches: Sequence[DistillBatch], context: DistillContext) -> Distilled:
+    def distil(self, student: nn.Module, batches: Sequence[DistillBatch], context: DistillContext) -> Distilled:
         """Train the student through the batches, and leave in it the weights to keep."""
-        optimizer = self.optimizer.build(student)
         judge = context.validation if self.keep == "best" else None
-        best = _Best(student, judge, consider_now=self.keep_start)
-        average = RunningAverage(student)
-        taken, diverged_at = 0, None
+        lesson = Lesson(student, self.optimizer.build(student), Best(student, judge, consider_now=self.keep_start))
+        diverged_at = None
         student.train()
         with context.key.child("dropout").default_generator():
-            for batch in batches:
-                inputs, target = batch()
-                loss = self.distance(target, student(inputs))
-                optimizer.zero_grad()
-                loss.backward()
-                if self.clip_norm is not None:
-                    nn.utils.clip_grad_norm_(student.parameters(), self.clip_norm)
-                _set_rate(optimizer, self._rate(taken, len(batches)))
-                optimizer.step()
-                taken += 1
-                if self.swa is not None and self.swa.collects(taken):
-                    average.collect()
-                if taken % self.evaluate_every == 0 or taken == len(batches):
-                    context.progress("distil", taken, len(batches))
+            if context.bookmark is not None and (kept := context.bookmark.read()) is not None:
+                lesson.go_on(kept)
+            while lesson.taken < len(batches) and not self._has_enough(lesson):
+                self._step(lesson, batches)
+                if lesson.taken % self.evaluate_every == 0 or lesson.taken == len(batches):
+                    context.progress("distil", lesson.taken, len(batches))
                     if not Weights.of(student).is_finite():
-                        diverged_at = taken  # no step leads back from there
+                        diverged_at = lesson.taken  # no step leads back from there
                         break
-                    best.consider(taken)
-                    if taken - best.step >= self.patience:
-                        break
-        best.restore()
-        average.install(context.source)
-        collected = None if self.swa is None else average.count
-        return Distilled(taken, best.step, best.accuracy, diverged_at, collected)
+                    lesson.best.consider(lesson.taken)
+                    if context.bookmark is not None:
+                        context.bookmark.offer(lesson)
+        lesson.best.restore()
+        lesson.average.install(context.source)
+        collected = None if self.swa is None else lesson.average.count
+        return Distilled(lesson.taken, lesson.best.step, lesson.best.accuracy, diverged_at, collected)
+
+    def _step(self, lesson: Lesson, batches: Sequence[DistillBatch]) -> None:
+        inputs, target = batches[lesson.taken]()
+        loss = self.distance(target, lesson.student(inputs))
+        lesson.optimizer.zero_grad()
+        loss.backward()
+        if self.clip_norm is not None:
+            nn.utils.clip_grad_norm_(lesson.student.parameters(), self.clip_norm)
+        _set_rate(lesson.optimizer, self._rate(lesson.taken, len(batches)))
+        lesson.optimizer.step()
+        lesson.taken += 1
+        if self.swa is not None and self.swa.collects(lesson.taken):
+            lesson.average.collect()
+
+    def _has_enough(self, lesson: Lesson) -> bool:
+        """Whether the student has not become better for too long, where it was looked at last."""
+        return lesson.taken % self.evaluate_every == 0 and lesson.taken - lesson.best.step >= self.patience
 
     def distance(self, target: Tensor, logits: Tensor) -> Tensor:
         """How far a student's logits are from the teachers' log-probabilities, mean over the batch."""
@@ -173,10 +180,12 @@ class Distiller(Settings):
 class DistillContext:
     """The surroundings of a distillation."""
 
-    source: Source
-    validation: Evaluator | None
+    source: Shown
+    validation: Judge | None
     key: Key
     progress: Progress
+    bookmark: Bookmark | None = None
+    """Where an interrupted distillation finds how far it was."""
 
 
 @dataclass(frozen=True)
@@ -233,30 +242,6 @@ class DistillJob:
             context = DistillContext(self.source, self.validation, self.key.child(self.prototype), progress)
             report = self.distiller.distil(student, self.batches, context).report()
             return Student(Weights.of(student, self.start.layout), report)
-
-
-class _Best:
-    """The best student so far by validation accuracy; without a validation split, simply the last one."""
-
-    def __init__(self, student: Classifier, validation: Evaluator | None, consider_now: bool) -> None:
-        self.student, self.validation = student, validation
-        self.step = 0
-        self.accuracy: float | None = None
-        self.weights: Weights | None = None
-        if consider_now:
-            self.consider(0)
-
-    def consider(self, step: int) -> None:
-        if self.validation is None:
-            self.step = step
-            return
-        score = self.validation.score(self.student)
-        if math.isfinite(score.loss) and (self.accuracy is None or score.accuracy > self.accuracy):
-            self.step, self.accuracy, self.weights = step, score.accuracy, Weights.of(self.student)
-
-    def restore(self) -> None:
-        if self.weights is not None:
-            self.weights.load_into(self.student)
 
 
 def _divergence(target: Tensor, logits: Tensor, temperature: float) -> Tensor:

@@ -13,6 +13,7 @@ from fedfuse.core.messages import Update
 from fedfuse.core.weights import Weights
 from fedfuse.parts.base import CheckContext
 from fedfuse.parts.context import ServerView
+from fedfuse.parts.fuse.auto_target import chosen
 from fedfuse.parts.fuse.base import Fuse, Fused
 from fedfuse.parts.scores import ByOutputs
 from fedfuse.parts.teachers import AnyTeacher, ClientTeachers, Ensemble, RoundModels, Target
@@ -21,8 +22,13 @@ from fedfuse.parts.teachers import AnyTeacher, ClientTeachers, Ensemble, RoundMo
 class EnsembleFuse(Fuse):
     """The base of fusions that ask an ensemble."""
 
+    usual_target: ClassVar[Target] = "mean_logits"
     teachers: tuple[AnyTeacher, ...] = Field((ClientTeachers(),), min_length=1, description="who is in the ensemble")
-    target: Target = "mean_logits"
+    target: Target | Literal["auto"] = Field(
+        "mean_logits",
+        description="what is averaged: logits (FedDF) or probabilities (FedBE, FedED); auto: in every round, whichever "
+        "is better on validation examples, or by agreement on public inputs, of teachers as they are or equally loud",
+    )
 
     @property
     def compares_widths(self) -> bool:
@@ -33,6 +39,12 @@ class EnsembleFuse(Fuse):
             raise ConfigError(
                 "method.fuse.teachers re-estimate BatchNorm statistics on public inputs, but this method has none; set "
                 "their batch_norm to average"
+            )
+
+        if self.target == "auto" and context.inputs is None and not context.has_validation:
+            raise ConfigError(
+                "method.fuse.target auto compares ensembles on validation examples or public inputs, and there are "
+                "neither; set data.validation, or the target to mean_probabilities"
             )
 
     def number_of_teachers(self, clients: Mapping[str, float]) -> dict[str, float]:
@@ -53,6 +65,8 @@ class EnsembleFuse(Fuse):
         models = RoundModels(teachers, merged, view.weights, view.key.child("teachers"), coefficients, reestimated)
         gathered = [teacher for kind in self.teachers for teacher in kind.gather(models)]
         weigh = view.scores.weigh if isinstance(view.scores, ByOutputs) else None
+        if self.target == "auto":
+            return chosen(view, Ensemble(view.bank, gathered, self.usual_target, weigh))
         return Ensemble(view.bank, gathered, self.target, weigh)
 
 
@@ -62,7 +76,9 @@ class EnsembleOnly(EnsembleFuse):
     kind: Literal["ensemble_only"] = "ensemble_only"
     needs_source: ClassVar[bool] = False
     makes_students: ClassVar[bool] = False
-    target: Target = "mean_probabilities"
+    usual_target: ClassVar[Target] = "mean_probabilities"
+    target: Target | Literal["auto"] = "mean_probabilities"
 
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:
-        return Fused(merged)
+        why = self._ensemble(view, merged, teachers).why if self.target == "auto" else ""
+        return Fused(merged, ensemble=why)

@@ -12,6 +12,7 @@ teachers, mean probabilities, sharpening and SWA it is the fusion of FedBE (Chen
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import ClassVar, Literal
 
@@ -28,6 +29,7 @@ from fedfuse.parts.fuse.batches import DistillBatch, FreshStep, Step, Views, bat
 from fedfuse.parts.fuse.distiller import Distilled, Distiller, teach
 from fedfuse.parts.fuse.ensemble import EnsembleFuse
 from fedfuse.parts.fuse.students import StudentFuse
+from fedfuse.parts.fuse.synthesis import supplied
 from fedfuse.parts.teachers import Asked, Ensemble
 from fedfuse.runtime.pool import IN_PROCESS, Pool, Progress
 from fedfuse.runtime.source import Source
@@ -38,6 +40,7 @@ class EnsembleDistillation(EnsembleFuse, StudentFuse):
 
     kind: Literal["ensemble_distillation"] = "ensemble_distillation"
     takes_fresh_inputs: ClassVar[bool] = True
+    takes_synthesised_inputs: ClassVar[bool] = True
     sharpening: float = Field(1.0, gt=0, description="power to which the target's probabilities are raised; FedBE: 2")
     views: Views = Field(
         "fixed",
@@ -71,14 +74,17 @@ class EnsembleDistillation(EnsembleFuse, StudentFuse):
 
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:
         if self.distiller.budget(len(view.public)) == 0:
-            return Fused(merged)
+            return Fused(merged, memory=view.memory)
         ensemble, starts = self._ensemble(view, merged, teachers), self.starts(view, merged)
         students = {p: start for p, start in starts.items() if not self._is_its_own_teacher(p, start, ensemble)}
-        untaught = Fused(starts, {prototype: Distilled(0, 0).report() for prototype in starts})
+        report = {prototype: Distilled(0, 0).report() for prototype in starts}
+        untaught = Fused(starts, report, view.memory, ensemble=ensemble.why)
         if not students:
             return untaught
-        taught = teach(view, self.distiller, students, self._batches(view, view.public, ensemble, len(students)))
-        return Fused({**starts, **taught.weights}, {**untaught.report, **taught.report})
+        given = supplied(view, ensemble, students)
+        batches = self._batches(view, given.source, given.ensemble, len(students))
+        taught = teach(replace(view, source=given.source), self.distiller, students, batches)
+        return Fused({**starts, **taught.weights}, {**report, **taught.report}, given.memory, ensemble=ensemble.why)
 
     def _is_its_own_teacher(self, prototype: str, start: Weights, ensemble: Ensemble) -> bool:
         """Whether all teachers are the student as it starts, so that there is nothing but rounding to learn.
@@ -86,7 +92,9 @@ class EnsembleDistillation(EnsembleFuse, StudentFuse):
         With one client in the round, Algorithm 1 leaves its model; Adam would make steps of any gradient.
         """
         as_taught = self.sharpening == 1 and self.views != "student" and self.distiller.loss in ("kl", "kl_elementwise")
-        return as_taught and all(t.prototype == prototype and t.weights.equals(start) for t in ensemble.teachers)
+        return as_taught and all(
+            t.prototype == prototype and t.loudness == 1 and t.weights.equals(start) for t in ensemble.teachers
+        )
 
     def _batches(self, view: ServerView, source: Source, ensemble: Ensemble, students: int = 1) -> list[DistillBatch]:
         """One plan of mini-batches for all students, so that teachers answer once for all of them."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import torch
 from pydantic import Field
-from torch import Tensor
+from torch import Tensor, nn
 
 from fedfuse.core.part import Settings
 from fedfuse.core.weights import Weights
-from fedfuse.models import Classifier
 from fedfuse.runtime.batch_norm import reestimate
-from fedfuse.runtime.source import Source
+from fedfuse.runtime.source import Shown
 
 
 class Swa(Settings):
@@ -40,7 +39,7 @@ class Swa(Settings):
 class RunningAverage:
     """The mean of the collected students, in double precision."""
 
-    def __init__(self, student: Classifier) -> None:
+    def __init__(self, student: nn.Module) -> None:
         self.student = student
         self.total: Tensor | None = None
         self.count = 0
@@ -52,7 +51,7 @@ class RunningAverage:
             self.total = flat if self.total is None else self.total + flat
             self.count += 1
 
-    def install(self, source: Source) -> None:
+    def install(self, source: Shown) -> None:
         """Put the average into the student, with BatchNorm statistics that belong to it; nothing if none came."""
         if self.total is None:
             return

@@ -9,9 +9,11 @@ from fedfuse.parts.sources.generator import FrozenGenerator
 from fedfuse.parts.sources.held_out import HeldOut
 from fedfuse.parts.sources.noise import GaussianNoise, UniformNoise
 from fedfuse.parts.sources.other_dataset import OtherDataset, PublicData
+from fedfuse.parts.sources.synthesised import Synthesised
 
 AnySource = Annotated[
-    SourceSettings, OneOf(HeldOut, OtherDataset, UnlabelledFiles, FrozenGenerator, UniformNoise, GaussianNoise)
+    SourceSettings,
+    OneOf(HeldOut, OtherDataset, UnlabelledFiles, FrozenGenerator, UniformNoise, GaussianNoise, Synthesised),
 ]
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "PublicData",
     "SourceSettings",
     "Surroundings",
+    "Synthesised",
     "UniformNoise",
     "UnlabelledFiles",
 ]

@@ -52,6 +52,11 @@ class SourceSettings(Part):
         """Whether every step of a distillation has inputs of its own."""
         return False
 
+    @property
+    def needs_teachers(self) -> bool:
+        """Whether its inputs are made in a round, from the round's teachers; before that there are none."""
+        return False
+
     @abstractmethod
     def open(self, surroundings: Surroundings) -> Source:
         """Bring the inputs into memory and check that the models can read them."""

@@ -12,7 +12,7 @@ from torch import Tensor
 from fedfuse.core.weights import DistantWeights, Weights
 from fedfuse.parts.scores import Coefficient
 from fedfuse.parts.teachers.question import InputBatch, Question, Target, Teacher, Weigh, asked, share
-from fedfuse.parts.teachers.tally import Tally
+from fedfuse.parts.teachers.tally import Tally, of_mean_one
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.pool import IN_PROCESS, Pool, Progress, in_order
 from fedfuse.runtime.predict import in_small_batches
@@ -43,14 +43,12 @@ class Ensemble:
     teachers: Sequence[Teacher]
     target: Target
     weigh: Weigh | None = None
+    why: str = ""
+    """One sentence, where it was chosen how teachers are heard."""
 
     @cached_property
     def coefficients(self) -> tuple[Coefficient, ...]:
-        """The weights scaled to a mean of 1, so that equal ones are exactly 1 and leave a plain mean, bit for bit."""
-        total = sum(teacher.weight for teacher in self.teachers)
-        if isinstance(total, Tensor):
-            total = total.clamp_min(1e-12)  # a class that no teacher has anything to say about
-        return tuple(teacher.weight * len(self.teachers) / total for teacher in self.teachers)
+        return of_mean_one([teacher.weight for teacher in self.teachers])
 
     def log_probabilities(self, inputs: Tensor) -> Tensor:
         """The ensemble's prediction for a batch of any inputs, where every teacher counts the same everywhere."""
@@ -75,6 +73,12 @@ class Ensemble:
                 tally.add(next(said).to(self.bank.compute.device), _at(coefficient, question.where))
                 progress("teachers", number * place + nth, number * len(questions))
             yield tally.log_probabilities()
+
+    def each(self, question: Asked, pool: Pool = IN_PROCESS) -> list[Tensor]:
+        """Every teacher's own logits, on the CPU."""
+        alone = Question(self.bank, question.batches, "mean_logits")
+        jobs = [(alone, _alone(teacher)) for teacher in self.teachers]
+        return [logits.cpu() for logits in in_order(pool.map("teacher", _answer, jobs))]
 
     def predict(self, source: Source, indices: Tensor, progress: Progress, pool: Pool = IN_PROCESS) -> Tensor:
         """The ensemble's predictions as a table over the source, filled at ``indices``."""
@@ -101,7 +105,7 @@ def _alone(teacher: Teacher) -> Teacher:
     """The teacher as it travels: its weights go with every job, so that no process ever holds all teachers."""
     weights = teacher.weights
     apart = weights if isinstance(weights, DistantWeights) else Weights(weights.flat.view(-1), weights.layout)
-    return Teacher(teacher.prototype, apart)
+    return Teacher(teacher.prototype, apart, loudness=teacher.loudness)
 
 
 def _at(coefficient: Coefficient, where: Tensor | None) -> Coefficient:

@@ -33,6 +33,8 @@ class Teacher:
     prototype: str
     weights: Weights
     weight: Coefficient = 1.0
+    loudness: float = 1.0
+    """What its logits are multiplied by."""
 
 
 @dataclass(frozen=True)
@@ -65,4 +67,4 @@ def asked(bank: ModelBank, teacher: Teacher) -> Iterator[Callable[[Tensor], Tens
     """The teacher's network, to be asked and not to be trained."""
     model = bank.lend_to_ask(teacher.prototype, teacher.weights, role=TEACHER)
     with torch.no_grad(), evaluation_mode(model):
-        yield model
+        yield model if teacher.loudness == 1 else lambda inputs: teacher.loudness * model(inputs)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torch import Tensor
 
 from fedfuse.parts.scores import Coefficient
@@ -34,3 +36,11 @@ class Tally:
         if self.has_weights:
             average = average[:, :-1] / average[:, -1:].clamp_min(1e-30)
         return average.log_softmax(dim=1) if self.target == "mean_logits" else average.clamp_min(1e-30).log()
+
+
+def of_mean_one(weights: Sequence[Coefficient]) -> tuple[Coefficient, ...]:
+    """Weights scaled to a mean of 1, so that equal ones are exactly 1 and leave a plain mean, bit for bit."""
+    total = sum(weights)
+    if isinstance(total, Tensor):
+        total = total.clamp_min(1e-12)  # a class that no teacher has anything to say about
+    return tuple(weight * len(weights) / total for weight in weights)
