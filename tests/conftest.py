@@ -47,5 +47,6 @@ def out(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs without drawing: pictures take longer than the tiny runs they show."""
-    monkeypatch.setattr("fedfuse.experiment.run.draw_run", lambda *_args, **_options: None)
+    """Runs and comparisons without drawing: pictures take longer than the tiny runs they show."""
+    for drawn in ("fedfuse.experiment.run.draw_run", "fedfuse.experiment.comparison.outcome.draw_comparison"):
+        monkeypatch.setattr(drawn, lambda *_args, **_options: None)

@@ -24,6 +24,7 @@ __all__ = [
     "Experiment",
     "FedfuseError",
     "Fuse",
+    "FuseResult",
     "Fused",
     "Hooks",
     "Key",
@@ -68,6 +69,7 @@ __all__ = [
     "check_data",
     "compare",
     "expected_seconds",
+    "fuse",
     "kl",
     "list_datasets",
     "list_methods",
@@ -100,6 +102,7 @@ _PLACES = {
     "Experiment": "fedfuse.experiment.run",
     "FedfuseError": "fedfuse.core.errors",
     "Fuse": "fedfuse.parts.fuse",
+    "FuseResult": "fedfuse.fusing.fuse",
     "Fused": "fedfuse.parts.fuse",
     "Hooks": "fedfuse.parts.local",
     "Key": "fedfuse.core.randomness",
@@ -143,6 +146,7 @@ _PLACES = {
     "check_data": "fedfuse.experiment.data_check",
     "compare": "fedfuse.experiment.api",
     "expected_seconds": "fedfuse.experiment.cost",
+    "fuse": "fedfuse.fusing.api",
     "kl": "fedfuse.runtime.losses",
     "list_datasets": "fedfuse.experiment.listing",
     "list_methods": "fedfuse.experiment.listing",
@@ -178,6 +182,8 @@ if TYPE_CHECKING:
     from fedfuse.federation import Engine, Recipe, RoundRecord
     from fedfuse.federation.client import Clients
     from fedfuse.federation.events import EventLog
+    from fedfuse.fusing.api import fuse
+    from fedfuse.fusing.fuse import FuseResult
     from fedfuse.methods import Method
     from fedfuse.models import Architecture, Classifier
     from fedfuse.models.classifier import LayeredClassifier

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import re
 import resource
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -24,9 +25,13 @@ from fedfuse.cli.interrupts import ENDING
 from fedfuse.core import tensor_files
 from fedfuse.experiment import presets
 from fedfuse.methods import METHODS
+from fedfuse.report.comparison import draw_comparison
+from tests.reliability.forked import Forked, command_line
 
+pytestmark = pytest.mark.usefixtures("without_pictures")
 InProcess = Callable[..., subprocess.CompletedProcess[str]]
-QUICK = ("federation.rounds=2", "training.epochs=1", "methods.feddf.fuse.distiller.steps=4")
+BRIEF = ("federation.rounds=2", "training.epochs=1", "evaluation.pictures=false")
+QUICK = (*BRIEF, "methods.feddf.fuse.distiller.steps=4")
 
 
 def command(*arguments: str) -> list[str]:
@@ -79,7 +84,7 @@ def only_sentence(result: subprocess.CompletedProcess[str]) -> str:
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A folder in which ``fedfuse run digits`` was run, and what it printed."""
     folder = tmp_path_factory.mktemp("finished")
-    result = fedfuse_cli(folder, "run", "digits", *settings(*QUICK))
+    result = fedfuse_cli(folder, "run", "digits", *settings(*QUICK, "evaluation.pictures=true"))
     assert result.returncode == 0, result.stderr
     return folder, result.stdout
 
@@ -154,7 +159,7 @@ def test_method_and_seed_are_shortcuts(tmp_path: Path, in_process: InProcess) ->
 
 
 def test_a_run_says_how_many_updates_were_refused(tmp_path: Path, in_process: InProcess) -> None:
-    wild = ("training.optimizer.learning_rate=1e30", "method=fedavg", *QUICK[:2])
+    wild = ("training.optimizer.learning_rate=1e30", "method=fedavg", *BRIEF)
     done = in_process("run", "digits", *settings(*wild), "--out", "wild")
     assert done.returncode == 3, done.stderr
     events = [json.loads(line) for line in (tmp_path / "wild" / "events.jsonl").read_text().splitlines()]
@@ -162,12 +167,12 @@ def test_a_run_says_how_many_updates_were_refused(tmp_path: Path, in_process: In
     asked = sum(len(event["clients"]) for event in events if event["event"] == "round_started")
     assert refused > 0
     assert f"refused  {refused} of {asked} updates; events.jsonl says why" in done.stdout
-    assert "refused" not in in_process("run", "digits", *settings("method=fedavg", *QUICK[:2])).stdout
+    assert "refused" not in in_process("run", "digits", *settings("method=fedavg", *BRIEF)).stdout
 
 
 def test_a_run_that_taught_nothing_ends_with_3_and_a_sentence(tmp_path: Path, in_process: InProcess) -> None:
     """Once more when it is resumed, though there is nothing left to do; and nothing of it is lost."""
-    wild = settings("training.optimizer.learning_rate=1e30", "method=fedavg", *QUICK[:2])
+    wild = settings("training.optimizer.learning_rate=1e30", "method=fedavg", *BRIEF)
     for more in ((), ("--resume",), ("--resume", "--quiet")):
         done = in_process("run", "digits", *wild, "--out", "wild", *more)
         assert done.returncode == 3
@@ -184,7 +189,7 @@ def test_a_run_that_taught_nothing_ends_with_3_and_a_sentence(tmp_path: Path, in
 
 
 def test_a_server_that_steps_too_far_taught_nothing_either(in_process: InProcess) -> None:
-    steps = settings("method={name: fedavg, merge: {kind: mean, server_rate: 1e30}}", *QUICK[:2])
+    steps = settings("method={name: fedavg, merge: {kind: mean, server_rate: 1e30}}", *BRIEF)
     done = in_process("run", "digits", *steps)
     assert done.returncode == 3
     assert done.stderr == "fedfuse: no model was taught in any round; events.jsonl says why (model_diverged)\n"
@@ -209,7 +214,8 @@ def test_the_method_is_in_every_row_of_a_comparison_in_a_file(tmp_path: Path, in
     assert max(map(len, done.stdout.splitlines()[-14:])) <= 80
 
 
-def test_compare_tells_methods_apart(tmp_path: Path, in_process: InProcess) -> None:
+def test_compare_tells_methods_apart(tmp_path: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fedfuse.experiment.comparison.outcome.draw_comparison", draw_comparison)
     arguments = ("compare", "digits", "--methods", "fedavg,feddf", *settings(*QUICK))
     result = in_process(*arguments, "--seeds", "0,1", "--out", "both")
     assert result.returncode == 0, result.stderr
@@ -218,11 +224,12 @@ def test_compare_tells_methods_apart(tmp_path: Path, in_process: InProcess) -> N
     rows = json.loads((tmp_path / "both" / "comparison.json").read_text())["rows"]
     assert [(row["method"], len(row["accuracy_last"]["values"])) for row in rows] == [("fedavg", 2), ("feddf", 2)]
     assert (tmp_path / "both" / "comparison.png").read_bytes().startswith(b"\x89PNG")
-    side_by_side = in_process(*arguments, "--seeds", "1", "--out", "two-jobs", "--jobs", "2")
-    assert side_by_side.returncode == 0, side_by_side.stderr
-    for run in ("digits-fedavg-seed1", "digits-feddf-seed1"):
-        weights = [tmp_path / out / run / "final" / "mlp.safetensors" for out in ("both", "two-jobs")]
-        assert weights[0].read_bytes() == weights[1].read_bytes()
+    alone = in_process(
+        "compare", "digits", "--methods", "feddf", *arguments[4:], "--seeds", "1", "--out", "a", "--jobs", "2"
+    )
+    assert alone.returncode == 0, alone.stderr
+    weights = [tmp_path / out / "digits-feddf-seed1" / "final" / "mlp.safetensors" for out in ("both", "a")]
+    assert weights[0].read_bytes() == weights[1].read_bytes()
 
 
 MISTAKES = [
@@ -315,16 +322,19 @@ def test_a_column_that_numbers_rows_is_pointed_out_and_can_be_left_out(tmp_path:
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_run_says_how_to_go_on_and_does(tmp_path: Path, in_process: InProcess, end: signal.Signals) -> None:
-    long = settings("federation.rounds=30", "training.epochs=1", "methods.feddf.fuse.distiller.steps=4")
-    process = subprocess.Popen(
-        command("run", "digits", *long), cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    )
-    wait_for(tmp_path / "runs" / "digits-feddf-seed0" / "checkpoints", process)
-    process.send_signal(end)
-    _, said = process.communicate(timeout=200)
-    assert process.returncode == 2
-    assert said.strip() == (
+def test_interrupted_run_says_how_to_go_on_and_does(
+    tmp_path: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch, end: signal.Signals
+) -> None:
+    long = settings(*QUICK, "federation.rounds=30")
+    checkpoints = tmp_path / "runs" / "digits-feddf-seed0" / "checkpoints"
+    monkeypatch.chdir(tmp_path)
+    process = Forked(partial(command_line, "run", "digits", *long, "--quiet"), tmp_path / "said")
+    process.wait(lambda: checkpoints.exists() and any(checkpoints.iterdir()))
+    assert process.code() is None, "ended before it could be interrupted"
+    os.kill(process.pid, end)
+    process.wait()
+    assert process.code() == 2
+    assert (tmp_path / "said").read_text().strip() == (
         "fedfuse: interrupted; finished rounds are kept, go on with: fedfuse run runs/digits-feddf-seed0 --resume"
     )
     result = in_process("run", "runs/digits-feddf-seed0", "--resume")
@@ -335,7 +345,7 @@ def test_interrupted_run_says_how_to_go_on_and_does(tmp_path: Path, in_process: 
 def test_interrupted_before_the_folder_is_its_own_a_run_does_not_send_one_to_another(
     in_process: InProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert in_process("run", "digits", *settings("method=fedavg", *QUICK[:2]), "--out", "my run").returncode == 0
+    assert in_process("run", "digits", *settings("method=fedavg", *BRIEF), "--out", "my run").returncode == 0
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
@@ -344,16 +354,8 @@ def test_interrupted_before_the_folder_is_its_own_a_run_does_not_send_one_to_ano
     for where in ("my run", "nowhere"):
         said = in_process("run", "digits", "--method", "fedprox", "--out", where, "--overwrite").stderr
         assert said.strip().endswith("go on with: the same command")
-    again = ("run", "digits", *settings("method=fedavg", *QUICK[:2]), "--out", "my run", "--overwrite")
+    again = ("run", "digits", *settings("method=fedavg", *BRIEF), "--out", "my run", "--overwrite")
     assert in_process(*again).stderr.strip().endswith("go on with: fedfuse run 'my run' --resume")
-
-
-def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 60
-    while not (path.exists() and any(path.iterdir())):
-        assert process.poll() is None, "ended before it could be interrupted"
-        assert time.monotonic() < deadline, "nothing happened in a minute"
-        time.sleep(0.05)
 
 
 def test_full_disk_gets_one_sentence_and_keeps_what_is_there(
@@ -366,7 +368,7 @@ def test_full_disk_gets_one_sentence_and_keeps_what_is_there(
             raise OSError(errno.ENOSPC, "No space left on device", file.name)
         return write(file, *content)
 
-    arguments = ["run", "digits", *settings("method=fedavg", *QUICK[:2]), "--quiet"]
+    arguments = ["run", "digits", *settings("method=fedavg", *BRIEF), "--quiet"]
     with monkeypatch.context() as patch:
         patch.setattr(tensor_files, "write_tensors", full)
         assert "the disk is full" in only_sentence(in_process(*arguments))
@@ -384,7 +386,7 @@ def test_file_too_large_for_the_system_gets_one_sentence(tmp_path: Path) -> None
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 
-    arguments = ("run", "digits", *settings("models.mlp.hidden=[4000]", "method=fedavg", *QUICK[:2]), "--quiet")
+    arguments = ("run", "digits", *settings("models.mlp.hidden=[1000]", "method=fedavg", *BRIEF), "--quiet")
     result = subprocess.run(
         command(*arguments), cwd=tmp_path, capture_output=True, text=True, timeout=400, preexec_fn=limit
     )

@@ -36,7 +36,9 @@ def test_the_pages_are_served_until_the_process_is_ended(tmp_path: Path) -> None
     options = ["monitor", str(tmp_path), "--address", "127.0.0.1:0", "--silence", "60"]
     server = subprocess.Popen(command(*options), stdout=subprocess.PIPE, text=True)
     try:
-        address = server.stdout.readline().split()[1]
+        page, address = (server.stdout.readline().split()[1] for _ in range(2))
+        with urllib.request.urlopen(page, timeout=30) as answer:
+            assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
         with urllib.request.urlopen(address, timeout=30) as answer:
             assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
             assert b"fedfuse_last_event_timestamp_seconds" in answer.read()

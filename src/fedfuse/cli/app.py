@@ -15,6 +15,7 @@ from fedfuse.cli.bench import bench
 from fedfuse.cli.console import console, print_event, print_facts, print_sheet, say
 from fedfuse.cli.entry_points import OpenGroup
 from fedfuse.cli.export import export
+from fedfuse.cli.fuse import fuse
 from fedfuse.cli.imports import quick_imports
 from fedfuse.cli.monitor import monitor
 from fedfuse.cli.words import go_on_with, seeds_of, words_of
@@ -177,6 +178,7 @@ def models() -> None:
     _list("models")
 
 
+app.command()(fuse)
 app.command()(export)
 app.command()(bench)
 app.command()(monitor)

@@ -1,4 +1,4 @@
-"""``fedfuse monitor``: a run's state for Prometheus, from its folder."""
+"""``fedfuse monitor``: a run's state for people and for Prometheus, from its folder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def monitor(
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="print the metrics and exit")] = False,
 ) -> None:
-    """Serve /metrics and /health of a run on this machine, for Prometheus."""
+    """Serve a page about a run on this machine, and /metrics and /health for Prometheus."""
     from fedfuse.core.loopback import serve
     from fedfuse.federation.folder import RunFolder
     from fedfuse.report.monitor import Monitor
@@ -37,7 +37,7 @@ def monitor(
         sys.stdout.write(_metrics(watched).text)
         return
     with serve(address, pages(watched, silence)) as url:
-        print_facts(metrics=f"{url}metrics", health=f"{url}health")
+        print_facts(page=url, metrics=f"{url}metrics", health=f"{url}health")
         try:
             threading.Event().wait()
         except KeyboardInterrupt:
@@ -46,14 +46,29 @@ def monitor(
 
 def pages(watched: Monitor, silence: float | None) -> Pages:
     """What is served."""
-    return {"/metrics": lambda: _metrics(watched), "/health": lambda: _health(watched, silence)}
+    return {
+        "/": lambda: _page(watched, silence),
+        "/metrics": lambda: _metrics(watched),
+        "/health": lambda: _health(watched, silence),
+    }
+
+
+def _page(watched: Monitor, silence: float | None) -> Page:
+    from fedfuse.core.loopback import Page
+    from fedfuse.report.run_page import run_page
+
+    return Page(run_page(watched.look(), _name(watched), watched.is_complete, watched.trouble(silence)))
 
 
 def _metrics(watched: Monitor) -> Page:
     from fedfuse.core.loopback import Page
     from fedfuse.report.prometheus import exposition
 
-    return Page(exposition(watched.look(), watched.folder.path.resolve().name, watched.is_complete), PLAIN)
+    return Page(exposition(watched.look(), _name(watched), watched.is_complete), PLAIN)
+
+
+def _name(watched: Monitor) -> str:
+    return watched.folder.path.resolve().name
 
 
 def _health(watched: Monitor, silence: float | None) -> Page:

@@ -20,6 +20,7 @@ from fedfuse.federation.events import Event
 _STEPS = {
     "load data": "loading data",
     "clients": "clients train",
+    "synthesise": "making inputs",
     "teachers": "teachers predict",
     "distil": "distilling",
 }

@@ -54,6 +54,8 @@ class About:
     base_model: str | None = None
     vocabulary: str | None = None
     """A fingerprint of the tokenizer, of models that read texts."""
+    notes: tuple[str, ...] = ()
+    """What was taken for granted because nobody said it, one sentence each."""
 
 
 class Member(ABC):

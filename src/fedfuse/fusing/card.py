@@ -1,0 +1,70 @@
+"""The card of a fused model: what it was made from, how, how good it is, and the command that makes it again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import yaml
+
+from fedfuse.core.version import __version__
+from fedfuse.fusing.members import About
+from fedfuse.parts.voting import Choice
+from fedfuse.report.sheet import Sheet
+
+UNKNOWN = "unknown"
+
+
+def card(
+    name: str,
+    members: Sequence[About],
+    sections: Mapping[str, str | Sheet],
+    command: str,
+    is_transformers: bool,
+    adapter_of: str | None = None,
+) -> str:
+    """The text of README.md, with the front matter that model hubs read."""
+    front = {
+        "license": _one_licence(members),
+        "base_model": adapter_of or list(dict.fromkeys(about.base_model or about.origin for about in members)),
+        "base_model_relation": "adapter" if adapter_of else "merge",
+        "library_name": "peft" if adapter_of else "transformers" if is_transformers else "fedfuse",
+        "tags": ["fedfuse", "model-fusion", "knowledge-distillation"],
+    }
+    matter = yaml.safe_dump({key: value for key, value in front.items() if value}, sort_keys=False, allow_unicode=True)
+    parts = [f"---\n{matter}---", f"# {name}", f"Fused by fedfuse {__version__} from {len(members)} trained models."]
+    for title, content in sections.items():
+        parts.append(f"## {title}\n\n{content.markdown() if isinstance(content, Sheet) else content}")
+    parts.append(f"## The command\n\n```\n{command}\n```")
+    return "\n\n".join(parts) + "\n"
+
+
+def members_sheet(members: Sequence[About]) -> Sheet:
+    """What went in."""
+    rows = [
+        ((m.name, m.origin, m.format, m.architecture), (f"{m.parameters:,}", m.dtype, m.licence or UNKNOWN, m.sha256))
+        for m in members
+    ]
+    return Sheet("models", ("model", "from", "format", "network"), ("parameters", "type", "licence", "sha256"), rows)
+
+
+def choice_sheet(choice: Choice) -> Sheet:
+    """All ensembles that were compared, the chosen one marked."""
+    rows = []
+    for row in choice.rows:
+        measures = row.measures
+        known = ("-", "-", "-")
+        if measures is not None:
+            known = (_percent(measures.accuracy), f"{measures.nll:.3f}", _percent(measures.calibration_error))
+        rows.append(((f"{row.voting}{' (chosen)' if row.chosen else ''}",), (*known, _percent(row.agreement))))
+    headings = ("accuracy\n%", "NLL", "calibration\nerror %", "agreement\n%")
+    return Sheet("ensembles", ("ensemble",), headings, rows)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f}"
+
+
+def _one_licence(members: Sequence[About]) -> str | None:
+    """That of all members, if all have the same; whoever mixes licences has to decide."""
+    licences = {about.licence for about in members}
+    return "other" if len(licences) > 1 else licences.pop()

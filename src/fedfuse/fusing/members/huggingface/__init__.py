@@ -1,0 +1,1 @@
+"""Folders as ``save_pretrained`` of transformers writes them: classifiers of images and of texts."""

@@ -1,0 +1,107 @@
+"""``fedfuse fuse`` in a terminal and in a file: what it prints, and how it ends."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from fedfuse.cli import main
+from tests.fusing.conftest import digits, hospitals  # noqa: F401
+
+QUICK = ["--set", "steps=20", "--set", "threads=1"]
+
+
+def run(monkeypatch, capsys, *words):
+    """The exit code, and all that was printed, in one line of blanks."""
+    monkeypatch.setattr(sys, "argv", ["fedfuse", "fuse", *map(str, words)])
+    code = 0
+    try:
+        main()
+    except SystemExit as ended:
+        code = ended.code or 0
+    printed = capsys.readouterr()
+    return code, " ".join(printed.out.split()), " ".join(printed.err.split())
+
+
+@pytest.fixture
+def files(hospitals, digits, tmp_path):  # noqa: F811
+    import numpy as np
+
+    np.savez(tmp_path / "images.npz", digits.public.numpy())
+    np.savez(tmp_path / "labelled.npz", x=digits.test[0].numpy(), y=digits.test[1].numpy())
+    return {
+        **hospitals,
+        "data": tmp_path / "images.npz",
+        "examples": tmp_path / "labelled.npz",
+        "out": tmp_path / "out",
+    }
+
+
+def test_a_fusion(files, monkeypatch, capsys):
+    code, out, _ = run(
+        monkeypatch, capsys, files["a"], f"other={files['c']}", "--data", files["data"], "--examples",
+        files["examples"], "--out", files["out"], *QUICK,
+    )  # fmt: skip
+    assert code == 0
+    assert "other fedfuse cnn2" in out
+    assert "student learns 20/20" in out
+    assert "the student begins as" in out
+    assert (files["out"] / "model.safetensors").exists()
+    assert f"fedfuse fuse {files['a']} other={files['c']} --data" in (files["out"] / "README.md").read_text()
+
+
+def test_check_shows_all_problems_and_ends_with_2(files, monkeypatch, capsys, tmp_path):
+    code, out, err = run(monkeypatch, capsys, files["a"], tmp_path / "no", tmp_path / "nor", "--check")
+    assert code == 2
+    assert out.count("problem:") == 2
+    assert "1 more" in err
+    assert not files["out"].exists()
+
+
+def test_check_without_problems(files, monkeypatch, capsys):
+    code, out, _ = run(monkeypatch, capsys, files["a"], files["b"], "--data", files["data"], "--check")
+    assert code == 0
+    assert "note: look at the licences" in out
+    assert "problem" not in out
+
+
+def test_a_dry_run_writes_nothing(files, monkeypatch, capsys):
+    code, out, _ = run(
+        monkeypatch, capsys, files["a"], files["c"], "--data", files["data"], "--out", files["out"], "--dry-run", *QUICK
+    )
+    assert code == 0
+    assert "together about" in out
+    assert "memory about" in out
+    assert not files["out"].exists()
+
+
+def test_a_merge(files, monkeypatch, capsys):
+    code, out, _ = run(
+        monkeypatch, capsys, files["a"], files["b"], "--method", "ties", "--base", files["a"], "--set",
+        "merge={density: 0.5}", "--out", files["out"],
+    )  # fmt: skip
+    assert code == 0
+    assert "ties of the weights of 2 models" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--set", "steps"], "--set steps: write a name, an equals sign and a value"),
+        (["--about", "arch=mlp"], "--about arch: write MODEL.KEY=VALUE"),
+        (["--map", "cat=dog"], "--map cat: write MODEL:THEIRS=OURS"),
+        (["--method", "fedav"], "unknown method 'fedav'"),
+        (["--data", "nowhere"], "unknown file, folder or dataset 'nowhere'"),
+        (["--method", "ties"], "ties counts from the model that all were trained from; say which is the base"),
+    ],
+)
+def test_one_sentence(words, sentence, files, monkeypatch, capsys):
+    code, _, err = run(monkeypatch, capsys, files["a"], files["b"], "--out", files["out"], *words)
+    assert code == 2
+    assert sentence in err
+
+
+def test_two_models_of_one_name(files, monkeypatch, capsys):
+    code, _, err = run(monkeypatch, capsys, f"x={files['a']}", f"x={files['b']}")
+    assert (code, "two models are called x" in err) == (2, True)
