@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
-from fedfuse.cli import main
+from tests.cli.test_cli import in_process  # noqa: F401
 from tests.fusing.conftest import digits, hospitals  # noqa: F401
 
 QUICK = ["--set", "steps=20", "--set", "threads=1"]
 
 
-def run(monkeypatch, capsys, *words):
+@pytest.fixture
+def run(in_process):  # noqa: F811
     """The exit code, and all that was printed, in one line of blanks."""
-    monkeypatch.setattr(sys, "argv", ["fedfuse", "fuse", *map(str, words)])
-    code = 0
-    try:
-        main()
-    except SystemExit as ended:
-        code = ended.code or 0
-    printed = capsys.readouterr()
-    return code, " ".join(printed.out.split()), " ".join(printed.err.split())
+
+    def told(*words):
+        done = in_process("fuse", *map(str, words))
+        return done.returncode, " ".join(done.stdout.split()), " ".join(done.stderr.split())
+
+    return told
 
 
 @pytest.fixture
@@ -38,9 +35,9 @@ def files(hospitals, digits, tmp_path):  # noqa: F811
     }
 
 
-def test_a_fusion(files, monkeypatch, capsys):
+def test_a_fusion(files, run):
     code, out, _ = run(
-        monkeypatch, capsys, files["a"], f"other={files['c']}", "--data", files["data"], "--examples",
+        files["a"], f"other={files['c']}", "--data", files["data"], "--examples",
         files["examples"], "--out", files["out"], *QUICK,
     )  # fmt: skip
     assert code == 0
@@ -51,34 +48,32 @@ def test_a_fusion(files, monkeypatch, capsys):
     assert f"fedfuse fuse {files['a']} other={files['c']} --data" in (files["out"] / "README.md").read_text()
 
 
-def test_check_shows_all_problems_and_ends_with_2(files, monkeypatch, capsys, tmp_path):
-    code, out, err = run(monkeypatch, capsys, files["a"], tmp_path / "no", tmp_path / "nor", "--check")
+def test_check_shows_all_problems_and_ends_with_2(files, run, tmp_path):
+    code, out, err = run(files["a"], tmp_path / "no", tmp_path / "nor", "--check")
     assert code == 2
     assert out.count("problem:") == 2
     assert "1 more" in err
     assert not files["out"].exists()
 
 
-def test_check_without_problems(files, monkeypatch, capsys):
-    code, out, _ = run(monkeypatch, capsys, files["a"], files["b"], "--data", files["data"], "--check")
+def test_check_without_problems(files, run):
+    code, out, _ = run(files["a"], files["b"], "--data", files["data"], "--check")
     assert code == 0
     assert "note: look at the licences" in out
     assert "problem" not in out
 
 
-def test_a_dry_run_writes_nothing(files, monkeypatch, capsys):
-    code, out, _ = run(
-        monkeypatch, capsys, files["a"], files["c"], "--data", files["data"], "--out", files["out"], "--dry-run", *QUICK
-    )
+def test_a_dry_run_writes_nothing(files, run):
+    code, out, _ = run(files["a"], files["c"], "--data", files["data"], "--out", files["out"], "--dry-run", *QUICK)
     assert code == 0
     assert "together about" in out
     assert "memory about" in out
     assert not files["out"].exists()
 
 
-def test_a_merge(files, monkeypatch, capsys):
+def test_a_merge(files, run):
     code, out, _ = run(
-        monkeypatch, capsys, files["a"], files["b"], "--method", "ties", "--base", files["a"], "--set",
+        files["a"], files["b"], "--method", "ties", "--base", files["a"], "--set",
         "merge={density: 0.5}", "--out", files["out"],
     )  # fmt: skip
     assert code == 0
@@ -96,12 +91,12 @@ def test_a_merge(files, monkeypatch, capsys):
         (["--method", "ties"], "ties counts from the model that all were trained from; say which is the base"),
     ],
 )
-def test_one_sentence(words, sentence, files, monkeypatch, capsys):
-    code, _, err = run(monkeypatch, capsys, files["a"], files["b"], "--out", files["out"], *words)
+def test_one_sentence(words, sentence, files, run):
+    code, _, err = run(files["a"], files["b"], "--out", files["out"], *words)
     assert code == 2
     assert sentence in err
 
 
-def test_two_models_of_one_name(files, monkeypatch, capsys):
-    code, _, err = run(monkeypatch, capsys, f"x={files['a']}", f"x={files['b']}")
+def test_two_models_of_one_name(files, run):
+    code, _, err = run(f"x={files['a']}", f"x={files['b']}")
     assert (code, "two models are called x" in err) == (2, True)
