@@ -50,6 +50,7 @@ def fuse(
     ] = None,
     input_column: Annotated[str | None, typer.Option(help="of a table: where the inputs are")] = None,
     label_column: Annotated[str | None, typer.Option(help="of a table of examples: where the labels are")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="processes in which models are asked; same bits")] = None,
     check: Annotated[bool, typer.Option("--check", help="say what fits and what does not, and stop")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="say how long it would take, and stop")] = False,
     trust_own_code: Annotated[bool, typer.Option("--trust-own-code", help="call functions that files name")] = False,
@@ -69,7 +70,7 @@ def fuse(
         student,
         data,
         method=method,
-        plan={**_assigned(assignments or ()), **_form(written_as, rank)},
+        plan={**_workers(workers), **_assigned(assignments or ()), **_form(written_as, rank)},
         examples=examples,
         labels=labels,
         classes=None if classes is None else [name.strip() for name in classes.split(",")],
@@ -126,6 +127,10 @@ def _named(models: list[str]) -> dict[str, str] | list[str]:
             raise ConfigError(f"two models are called {key}; give them names: one={named[key]} other={value}")
         named[key] = value
     return named
+
+
+def _workers(number: int | None) -> dict[str, Any]:
+    return {} if number is None else {"workers": number}
 
 
 def _assigned(assignments: Sequence[str]) -> dict[str, Any]:
