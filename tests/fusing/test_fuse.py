@@ -195,6 +195,15 @@ def test_fedbe_draws_models_around_those_of_one_architecture(hospitals, digits, 
         fused([hospitals["a"], hospitals["c"]], digits, tmp_path / "no", method="fedbe")
 
 
+def test_fedbe_of_one_architecture_with_different_classes(specialists, digits, tmp_path):
+    """Each group's samples know the classes of that group."""
+    models = {f"{name}-{copy}": path for name, path in specialists.items() for copy in (1, 2)}
+    result = fused(models, digits, tmp_path / "out", method="fedbe", samples=1, examples=digits.test)
+    low, high = (result.qualities[f"average of mlp like {name}-1"].accuracy for name in specialists)
+    assert low == pytest.approx(result.qualities["low-1"].accuracy)
+    assert high == pytest.approx(result.qualities["high-1"].accuracy)
+
+
 def test_weights_of_the_caller(hospitals, digits, tmp_path):
     """A model that counts for everything is the ensemble."""
     result = fused(hospitals, digits, tmp_path / "out", method="feded", weights=(0, 1, 0), examples=digits.test)
@@ -239,6 +248,7 @@ class TestCheck:
         [
             ({"method": "feddg"}, "unknown method 'feddg' .did you mean 'fed"),
             ({"method": "feded"}, "weights are what feded counts models by"),
+            ({"method": "feded", "plan": {"weights": (1, 2)}}, "there are 2 weights for 3 models; give one for each"),
             ({"plan": {"step": 3}}, "unknown option 'step' .did you mean 'steps'"),
             ({"plan": {"steps": -1}}, "steps: Input should be greater than or equal to 0"),
             ({"plan": {"merge": {"density": 0.1}}}, "neither method nor start names one"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal, SupportsIndex
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
 from fedfuse.core.errors import UnknownKeyError
@@ -26,6 +26,14 @@ class Settings(BaseModel):
                 if key not in cls.model_fields:
                     raise UnknownKeyError(str(key), cls.model_fields)
         return value
+
+
+def first_mistake(error: ValidationError, *within: str, skip: int = 0) -> str:
+    """The first of them in one line: where it is, below ``within`` and without so many outer steps, and what it is."""
+    first = error.errors()[0]
+    where = ".".join([*within, *map(str, first["loc"][skip:])])
+    mistake = first["msg"].removeprefix("Value error, ")
+    return f"{where}: {mistake}" if where else mistake
 
 
 class Part(Settings):

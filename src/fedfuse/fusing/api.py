@@ -17,16 +17,18 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor
 
-from fedfuse.core.errors import ConfigError, DataError, FedfuseError, RunFolderError, UnknownKeyError, unknown
+from fedfuse.core.errors import ConfigError, DataError, FedfuseError, RunFolderError, unknown
 from fedfuse.core.files import names_in
+from fedfuse.core.part import first_mistake
 from fedfuse.core.randomness import Key
 from fedfuse.federation.lock import acquire
 from fedfuse.fusing.adapters.as_lora import base_for
 from fedfuse.fusing.adapters.member import AdapterMember
+from fedfuse.fusing.card import FACTS
 from fedfuse.fusing.checking import Checked, Finding, remarks, same_kind
 from fedfuse.fusing.classes import Classes, common_classes
 from fedfuse.fusing.data_free import check_data_free
-from fedfuse.fusing.fuse import FACTS, WORK, DataFree, FuseResult, Request, fuse_models
+from fedfuse.fusing.fuse import WORK, DataFree, FuseResult, Request, fuse_models
 from fedfuse.fusing.inputs import (
     Demand,
     FuseInputs,
@@ -47,6 +49,8 @@ from fedfuse.parts.sources.synthesised import SynthesisSettings
 from fedfuse.runtime.pool import Progress, silence
 
 SYNTHESISED = "synthesised"
+ABOUT = ("arch", "normalise", "classes", "licence", "shape", "gives", "reads", "base")
+"""What may be said of a model whose file does not say it."""
 Found = TypeVar("Found")
 Models = Sequence[Any] | Mapping[str, Any]
 """Paths, Hugging Face folders, torch modules, functions; or the same by the names that tables shall have."""
@@ -150,6 +154,10 @@ class FuseCall:
         given = look.at("data", lambda: _in_memory(self.inputs))
         members = self._members(look, given)
         common = look.at("classes", lambda: self._classes(members))
+        if plan.weights is not None and len(plan.weights) != len(members):
+            look.problem(
+                "weights", f"there are {len(plan.weights)} weights for {len(members)} models; give one for each"
+            )
         if common is None or look.problems:
             return look.checked(members), None
         for warning in common.remarks:
@@ -306,20 +314,16 @@ def _name_of(what: Any) -> str:
 
 
 def _opened(what: Any, name: str, about: Mapping[str, Any], trust_own_code: bool, given: Raw | None) -> Member:
+    for key in about:
+        if key not in ABOUT:
+            raise ConfigError(f"{name}: {unknown('key', key, ABOUT)}")
     options = dict(about)
     in_python = not isinstance(what, str | Path | Member)
     if in_python and given is not None:
         options.setdefault("reads", kind_of_raw(given))
         if isinstance(given, Tensor):
             options.setdefault("shape", tuple(given.shape[1:]))
-    try:
-        return open_member(what, name=name, trust_own_code=trust_own_code, **options)
-    except TypeError:
-        known = ("arch", "normalise", "classes", "licence", "shape", "gives", "reads", "base")
-        strange = [key for key in about if key not in known]
-        if strange:
-            raise ConfigError(f"{name}: {unknown('key', strange[0], known)}") from None
-        raise
+    return open_member(what, name=name, trust_own_code=trust_own_code, **options)
 
 
 def _in_memory(inputs: Any) -> Raw | None:
@@ -337,18 +341,11 @@ def _demand(members: Sequence[Member], given: Raw | None) -> Demand:
     return Demand(reads, max(shapes, key=math.prod, default=None))
 
 
-def _in_short(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg'].removeprefix('Value error, ')}"
-    return str(error)
-
-
 def _synthesis(options: Mapping[str, Any]) -> SynthesisSettings:
     try:
         return SynthesisSettings(**options)
-    except (ValidationError, UnknownKeyError) as error:
-        raise ConfigError(f"data: {_in_short(error)}") from None
+    except ValidationError as error:
+        raise ConfigError(f"data: {first_mistake(error)}") from None
 
 
 @contextmanager

@@ -25,7 +25,7 @@ class WeightsMember(Member):
     """A model that lies in no file: weights in a network of a member's kind."""
 
     def __init__(self, like: Member, blueprint: Blueprint, name: str, weights: Weights) -> None:
-        self._blueprint, self._weights = blueprint, weights
+        self._blueprint, self._weights, self.like = blueprint, weights, like.about.name
         self.about = replace(
             like.about, name=name, origin=f"made of {like.about.architecture}", sha256=weights.sha256()
         )
@@ -44,9 +44,13 @@ def bayesian(members: Sequence[Member], samples: int, key: Key) -> list[Member]:
     for member in members:
         groups.setdefault(_kind(member), []).append(member)
     added: list[Member] = []
-    for kind, alike in groups.items():
-        if kind and len(alike) > 1:
-            added += _made_of(alike, samples, key.child(kind))
+    several = {kind: alike for kind, alike in groups.items() if kind and len(alike) > 1}
+    architectures = [alike[0].about.architecture for alike in several.values()]
+    for kind, alike in several.items():
+        called = alike[0].about.architecture
+        if architectures.count(called) > 1:  # they differ in shape or classes
+            called = f"{called} like {alike[0].about.name}"
+        added += _made_of(alike, called, samples, key.child(kind))
     if not added:
         raise ConfigError("fedbe draws models around several of one architecture, and here are no two; choose auto")
     return [*members, *added]
@@ -60,7 +64,7 @@ def _kind(member: Member) -> str:
     return repr((blueprint.name, blueprint.shape, member.about.class_names, member.about.classes, sorted(weights)))
 
 
-def _made_of(alike: Sequence[Member], samples: int, key: Key) -> Iterator[Member]:
+def _made_of(alike: Sequence[Member], called: str, samples: int, key: Key) -> Iterator[Member]:
     first, blueprint = alike[0], alike[0].blueprint
     assert blueprint is not None, "otherwise they are of no kind"
     network = blueprint.build(first.about.classes, Key(0))
@@ -70,7 +74,7 @@ def _made_of(alike: Sequence[Member], samples: int, key: Key) -> Iterator[Member
         blueprint.load(network, member.weights)
         updates.append(Update(0, place, "", Weights.of(network), examples=1))
     average = mean([update.weights for update in updates], [1.0] * len(updates))
-    yield WeightsMember(first, blueprint, f"average of {first.about.architecture}", average)
+    yield WeightsMember(first, blueprint, f"average of {called}", average)
     drawn = GaussianTeachers(number=max(samples, 1)).samples(RoundModels(updates, {}, {}, key), "", updates)
     for number, weights in zip(range(1, samples + 1), drawn, strict=False):
-        yield WeightsMember(first, blueprint, f"{first.about.architecture} sample {number}", weights)
+        yield WeightsMember(first, blueprint, f"{called} sample {number}", weights)

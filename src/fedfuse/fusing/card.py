@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import yaml
 
+from fedfuse.core.files import write_text
+from fedfuse.core.plain_json import dumps
 from fedfuse.core.version import __version__
 from fedfuse.fusing.members import About
 from fedfuse.parts.voting import Choice
 from fedfuse.report.sheet import Sheet
 
 UNKNOWN = "unknown"
+FACTS = "fuse.json"
 
 
 def card(
@@ -36,6 +41,21 @@ def card(
         parts.append(f"## {title}\n\n{content.markdown() if isinstance(content, Sheet) else content}")
     parts.append(f"## The command\n\n```\n{command}\n```")
     return "\n\n".join(parts) + "\n"
+
+
+def write_card(
+    folder: Path,
+    members: Sequence[About],
+    sections: Mapping[str, str | Sheet],
+    facts: Mapping[str, Any],
+    command: str,
+    adapter_of: str | None,
+) -> None:
+    """Beside the model that lies there already: for people, and then for programs."""
+    is_transformers = (folder / "config.json").exists()
+    text = card(folder.resolve().name, members, sections, command, is_transformers, adapter_of)
+    write_text(folder / "README.md", text)
+    write_text(folder / FACTS, dumps(facts, indent=2) + "\n")  # last: it says that all the others are there
 
 
 def members_sheet(members: Sequence[About]) -> Sheet:

@@ -22,7 +22,6 @@ import torch
 from torch import Tensor, nn
 
 from fedfuse.core.errors import ConfigError, unknown
-from fedfuse.core.files import write_text
 from fedfuse.core.plain_json import dumps
 from fedfuse.core.randomness import Key
 from fedfuse.core.slices import spread
@@ -32,8 +31,8 @@ from fedfuse.fusing.adapters.as_lora import student_as_lora
 from fedfuse.fusing.adapters.loss import Loss
 from fedfuse.fusing.adapters.writing import ADAPTER, forget
 from fedfuse.fusing.answers import Answers, ask
-from fedfuse.fusing.bayesian import bayesian
-from fedfuse.fusing.card import card, choice_sheet, members_sheet
+from fedfuse.fusing.bayesian import WeightsMember, bayesian
+from fedfuse.fusing.card import choice_sheet, members_sheet, write_card
 from fedfuse.fusing.classes import Classes
 from fedfuse.fusing.data_free import made_inputs
 from fedfuse.fusing.inputs import FuseInputs, Labelled
@@ -42,7 +41,7 @@ from fedfuse.fusing.members import Blueprint, Member
 from fedfuse.fusing.merged import MERGES, Alike, merge_of
 from fedfuse.fusing.plan import FusePlan
 from fedfuse.fusing.raw import Raw, rows_of
-from fedfuse.fusing.starting import AUTO, FRESH, Begun, Measure, Start, as_students, begin, starts
+from fedfuse.fusing.starting import AUTO, FRESH, Begun, Measure, Start, as_base, as_students, begin, starts
 from fedfuse.fusing.student import Examiner, StudentInputs, logits_of
 from fedfuse.fusing.teaching import FileBookmark, teach
 from fedfuse.parts.fuse.distiller import Distilled
@@ -53,7 +52,6 @@ from fedfuse.runtime.compute import Compute, device_of
 from fedfuse.runtime.pool import Progress
 
 WORK = ".fusing"
-FACTS = "fuse.json"
 MOST_COMPARED = 4096
 """Inputs on which ensembles are compared where there are no labels; more change nothing but the time it takes."""
 AGREEMENT_INPUTS = 1000
@@ -221,7 +219,9 @@ class Fusion:
         student = self.compute.place(request.blueprint.build(len(request.classes.names), key))
         fresh = Weights.of(student)
         models = as_students(request.blueprint, request.members, request.classes, student, key)
-        base = None if request.base is None else self._as_base(request.base, student)
+        base = None
+        if request.base is not None:
+            base = as_base(request.blueprint, request.base, request.classes, student, key)
         alike = Alike(models, base, student, self.shown, self.examiner, self.key.child("merge"))
         if plan.start in MERGES:
             found = [Start(plan.start, alike.merged(plan.start, merge_of(plan.start, plan.merge)))]
@@ -235,15 +235,6 @@ class Fusion:
         begun = begin(found, student, *self._measure(target))
         begun.chosen.weights.load_into(student)
         return student, begun
-
-    def _as_base(self, base: Member, student: nn.Module) -> Weights:
-        """What all models were trained from, as weights of the student's network."""
-        classes = replace(self.request.classes, members=(self.request.classes.names,))
-        if base.about.classes == len(classes.names):
-            found = as_students(self.request.blueprint, [base], classes, student, self.key.child("fresh"))
-            if found:
-                return found[base.about.name]
-        raise ConfigError(f"the base {base.about.name} is not of the student's architecture and classes")
 
     def taught(self, student: nn.Module, target: Tensor, begun: Begun) -> Distilled:
         """The student as it ends, in place."""
@@ -288,8 +279,7 @@ class Fusion:
             return (lambda network: examiner.score(network).accuracy), "of the labelled examples right"
         where = torch.tensor(spread(len(target), AGREEMENT_INPUTS))
         part, first = self._shown(rows_of(self.shown.raw, where)), target[where].argmax(dim=1)
-        agreement = lambda network: float((logits_of(network, part).argmax(dim=1) == first).double().mean())  # noqa: E731
-        return agreement, "of the ensemble's first choices"
+        return (lambda network: Examiner(part, first).score(network).accuracy), "of the ensemble's first choices"
 
     def _identity(self, begun: Begun) -> str:
         """Of all that the lesson depends on."""
@@ -339,8 +329,8 @@ def compute_of(request: Request) -> Compute:
 
 def extended(classes: Classes, members: Sequence[Member], everybody: Sequence[Member]) -> Classes:
     """The classes with those of members that were made of others, and know what these do."""
-    known = {member.about.architecture: own for member, own in zip(members, classes.members, strict=True)}
-    added = [known[member.about.architecture] for member in everybody[len(members) :]]
+    known = {member.about.name: own for member, own in zip(members, classes.members, strict=True)}
+    added = [known[member.like] for member in everybody if isinstance(member, WeightsMember)]
     return replace(classes, members=(*classes.members, *added))
 
 
@@ -357,11 +347,8 @@ def _write(request: Request, result: FuseResult, lost: Loss | None) -> None:
         "Models that it was made from": members_sheet(abouts),
         "Classes": ", ".join(result.class_names),
     }
-    transformers = (result.folder / "config.json").exists()
-    name = result.folder.resolve().name
     base = None if lost is None else lost.base
-    write_text(result.folder / "README.md", card(name, abouts, sections, request.command, transformers, base))
-    write_text(result.folder / FACTS, dumps(facts, indent=2) + "\n")  # last: it says that all the others are there
+    write_card(result.folder, abouts, sections, facts, request.command, base)
 
 
 def _facts(request: Request, result: FuseResult) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from fedfuse.catalogue.card import Normalisation
 from fedfuse.catalogue.datasets import CATALOGUE
 from fedfuse.core.errors import ConfigError, DataError, shortened, unknown
 from fedfuse.core.hashes import sha256_of
+from fedfuse.core.part import first_mistake
 from fedfuse.core.paths import expanded
 from fedfuse.core.randomness import Key
 from fedfuse.data import Dataset, DataSettings, Examples, Transform, load
@@ -252,8 +253,7 @@ def _from_source(what: Any, demand: Demand, key: Key) -> FuseInputs:
     try:
         settings: SourceSettings = TypeAdapter(AnySource).validate_python(value)
     except ValidationError as error:
-        first = error.errors()[0]
-        raise ConfigError(f"data: {first['msg'].removeprefix('Value error, ')}") from None
+        raise ConfigError(first_mistake(error, "data", skip=1)) from None
     if demand.shape is None or demand.reads == "texts":
         raise ConfigError(f"data: a source of kind {settings.kind} makes inputs of a known size only; give files")
     empty = torch.empty(0, *demand.shape, dtype=torch.uint8 if demand.reads == "images" else torch.float32)

@@ -10,8 +10,6 @@ from pathlib import Path
 import torch
 
 from fedfuse.core.errors import ConfigError
-from fedfuse.core.files import write_text
-from fedfuse.core.plain_json import dumps
 from fedfuse.core.randomness import Key
 from fedfuse.core.version import __version__
 from fedfuse.core.weights import Weights
@@ -20,19 +18,18 @@ from fedfuse.fusing.adapters.loss import Loss
 from fedfuse.fusing.adapters.member import AdapterMember
 from fedfuse.fusing.adapters.merging import merged_adapters
 from fedfuse.fusing.adapters.writing import ADAPTER, forget
-from fedfuse.fusing.card import card, members_sheet
+from fedfuse.fusing.card import members_sheet, write_card
 from fedfuse.fusing.classes import Classes
 from fedfuse.fusing.members import Member
 from fedfuse.fusing.merged import Alike, merge_of
 from fedfuse.fusing.merging import merge_files
 from fedfuse.fusing.plan import FusePlan
-from fedfuse.fusing.starting import as_students
+from fedfuse.fusing.starting import as_base, as_students
 from fedfuse.parts.merge import Merge, PiecewiseMerge, Soup
 from fedfuse.report.sheet import Sheet
 from fedfuse.runtime.compute import Compute
 from fedfuse.runtime.pool import Progress
 
-FACTS = "fuse.json"
 BESIDE = ("*.json", "*.txt", "*.model", "*.jinja")
 """What lies beside the weights of a Hugging Face folder and is needed to use them."""
 LARGEST_BESIDE = 100_000_000
@@ -89,10 +86,8 @@ def merge_models(request: MergeRequest, out: Path, progress: Progress) -> MergeR
     }
     if lost is None:
         forget(out, ADAPTER)
-    is_transformers = (out / "config.json").exists()
-    base = None if lost is None else lost.base
-    write_text(out / "README.md", card(out.resolve().name, abouts, sections, request.command, is_transformers, base))
-    write_text(out / FACTS, dumps({**facts, "lora": None if lost is None else vars(lost)}, indent=2) + "\n")
+    facts["lora"] = None if lost is None else vars(lost)
+    write_card(out, abouts, sections, facts, request.command, None if lost is None else lost.base)
     return MergeResult(out, reasons)
 
 
@@ -157,20 +152,13 @@ def _in_memory(request: MergeRequest, out: Path, facts: dict[str, object]) -> Lo
         raise ConfigError(f"{left[0]} is of another architecture than {first}; with data they can be distilled")
     base: Weights | None = None
     if request.base is not None:
-        found = as_students(blueprint, [request.base], _alone(request.classes), network, key)
-        if not found:
-            raise ConfigError(f"the base {request.base.about.name} is of another architecture or has other classes")
-        base = next(iter(found.values()))
+        base = as_base(blueprint, request.base, request.classes, network, key)
     alike = Alike(models, base, network, None, None, key.child("merge"))
     alike.merged(request.plan.start, request.merge).load_into(network)
     if request.plan.as_lora:
         return student_as_lora(blueprint, network.eval(), request.base, len(names), request.plan.rank, out)
     blueprint.write(out, network.eval(), names, facts)
     return None
-
-
-def _alone(classes: Classes) -> Classes:
-    return Classes(classes.names, (classes.names,))
 
 
 def _facts(request: MergeRequest) -> dict[str, object]:

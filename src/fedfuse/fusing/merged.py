@@ -10,7 +10,8 @@ import torch
 from pydantic import TypeAdapter, ValidationError
 from torch import Tensor, nn
 
-from fedfuse.core.errors import ConfigError, UnknownKeyError
+from fedfuse.core.errors import ConfigError
+from fedfuse.core.part import first_mistake
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights, mean, shares
 from fedfuse.fusing.student import Examiner, StudentInputs
@@ -40,12 +41,8 @@ def merge_of(name: str, options: Mapping[str, Any]) -> Merge:
     """The merge with these settings, or one sentence about what is wrong with them."""
     try:
         merge: Merge = TypeAdapter(AnyMerge).validate_python({**MERGES[name], **options})
-    except UnknownKeyError as error:
-        raise ConfigError(f"merge: {error}") from None
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(step) for step in first["loc"][1:])
-        raise ConfigError(f"merge.{where}: {first['msg'].removeprefix('Value error, ')}") from None
+        raise ConfigError(first_mistake(error, "merge", skip=1)) from None
     return merge
 
 

@@ -9,7 +9,7 @@ from pydantic import Field, JsonValue, ValidationError
 from torch import nn
 
 from fedfuse.core.errors import ConfigError, unknown
-from fedfuse.core.part import Settings
+from fedfuse.core.part import Settings, first_mistake
 from fedfuse.fusing.merged import MERGES
 from fedfuse.models.modes import batch_norms
 from fedfuse.parts.fuse.distiller import Distiller
@@ -85,9 +85,7 @@ class FusePlan(Settings):
         try:
             plan = FusePlan(method=method, **wishes)
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"]))
-            raise ConfigError(f"{where}: {first['msg'].removeprefix('Value error, ')}") from None
+            raise ConfigError(first_mistake(error)) from None
         if "rank" in plan.model_fields_set and not plan.as_lora:
             raise ConfigError("rank is that of a LoRA adapter; say as_lora, too (--as lora)")
         if plan.merge and plan.start not in MERGES:

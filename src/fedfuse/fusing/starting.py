@@ -7,7 +7,7 @@ by how often it agrees with the ensemble where there are none.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -53,6 +53,14 @@ def as_students(
         if (weights := _as_student(blueprint, member, own, fresh, network, heads)) is not None:
             found[member.about.name] = weights
     return found
+
+
+def as_base(blueprint: Blueprint, base: Member, classes: Classes, network: nn.Module, key: Key) -> Weights:
+    """What all models were trained from, as weights of the student's network; it has the common classes in order."""
+    found = as_students(blueprint, [base], replace(classes, members=(classes.names,)), network, key)
+    if base.about.classes != len(classes.names) or not found:
+        raise ConfigError(f"the base {base.about.name} is of another architecture or has other classes")
+    return found[base.about.name]
 
 
 def starts(fresh: Weights, alike: Alike) -> Iterator[Start]:

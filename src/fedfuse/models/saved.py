@@ -11,6 +11,7 @@ from torch import Tensor
 
 from fedfuse.core.choice import is_address
 from fedfuse.core.errors import ConfigError, DataError
+from fedfuse.core.part import first_mistake
 from fedfuse.core.randomness import Key
 from fedfuse.core.tensor_files import DamagedError, read_header, read_safetensors, write_safetensors
 from fedfuse.core.weights import Layout, Weights, is_finite
@@ -84,7 +85,7 @@ def described(path: Path, trust_own_code: bool) -> tuple[ModelCard, Classifier]:
         if trust_own_code:
             card = ModelCard.model_validate(header.about)
     except ValidationError as error:
-        raise _not_a_model(path, _first_mistake(error)) from None
+        raise _not_a_model(path, first_mistake(error)) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise _not_a_model(path, f"{error}") from None
     if trust_own_code:
@@ -122,12 +123,6 @@ def _own_code(about: Any) -> str | None:
 def _not_a_model(path: Path, reason: str) -> DataError:
     first_line = ascii(reason.partition("\n")[0][:LONGEST_REASON])[1:-1]
     return DataError(f"{path} is not a model saved by fedfuse: {first_line}")
-
-
-def _first_mistake(error: ValidationError) -> str:
-    first = error.errors()[0]
-    where, mistake = ".".join(str(step) for step in first["loc"]), first["msg"].removeprefix("Value error, ")
-    return f"{where}: {mistake}" if where else mistake
 
 
 def _filled(model: Classifier, tensors: Mapping[str, Tensor], card: ModelCard, path: str | Path) -> Classifier:

@@ -18,13 +18,10 @@ from fedfuse.core.files import write_bytes
 from fedfuse.core.plain_json import dumps
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
-from fedfuse.data.dataset import InputKind
 from fedfuse.fusing.members.asking import checked_logits
-from fedfuse.fusing.members.base import Blueprint
 from fedfuse.fusing.members.files import in_brief
-from fedfuse.fusing.members.inputs import Inputs, prepared
-from fedfuse.fusing.members.zoo import fill, told_shape
-from fedfuse.fusing.raw import Raw
+from fedfuse.fusing.members.inputs import Inputs
+from fedfuse.fusing.members.zoo import ReadingBlueprint, fill
 from fedfuse.models.adapt import AdaptedClassifier, logits_of
 from fedfuse.models.given import model_section
 from fedfuse.models.interface import Interface
@@ -45,7 +42,7 @@ class OwnNetwork(nn.Module):
 
 
 @dataclass(frozen=True, eq=False)
-class ModuleBlueprint(Blueprint):
+class ModuleBlueprint(ReadingBlueprint):
     """Copies of one module, with the weights that it has; inputs are read as for the zoo's networks."""
 
     network: nn.Module
@@ -56,22 +53,11 @@ class ModuleBlueprint(Blueprint):
     def name(self) -> str:  # type: ignore[override]
         return type(self.network).__name__
 
-    @property
-    def reads(self) -> InputKind:  # type: ignore[override]
-        return self.inputs.kind
-
-    @property
-    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
-        return told_shape(self.input_shape)
-
     def build(self, classes: int, key: Key) -> OwnNetwork:
         """The module's copy; it was made with its number of classes, so another is refused."""
         network = OwnNetwork(copied(self.network, self.name).float().train().requires_grad_(True))
         check_answers(network, self._probe(), classes, self.name)
         return network
-
-    def prepare(self, raw: Raw) -> Tensor:
-        return prepared(self.inputs, self.input_shape, raw, self.name)
 
     def load(self, network: nn.Module, weights: Mapping[str, Tensor]) -> None:
         assert isinstance(network, OwnNetwork), "it was built here"

@@ -15,6 +15,7 @@ from torch import Tensor
 from fedfuse.catalogue.datasets import CATALOGUE
 from fedfuse.core.choice import is_address
 from fedfuse.core.errors import ConfigError, DataError, unknown
+from fedfuse.core.part import first_mistake
 from fedfuse.core.randomness import Key
 from fedfuse.core.text import TextShape
 from fedfuse.data.raw import RawImages, RawNumbers, RawTexts
@@ -113,9 +114,7 @@ def architecture_of(arch: Arch) -> Architecture:
     try:
         return ANY_ARCHITECTURE.validate_python(dict(arch))
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(step) for step in first["loc"][1:])
-        raise ConfigError(f"arch: {where}{': ' if where else ''}{first['msg'].removeprefix('Value error, ')}") from None
+        raise ConfigError(f"arch: {first_mistake(error, skip=1)}") from None
 
 
 def rows_of_last(shapes: Mapping[str, tuple[int, ...]], name: str) -> int:

@@ -27,8 +27,26 @@ from fedfuse.models.widths import fitted
 HEAD = "classifier."
 
 
+class ReadingBlueprint(Blueprint):
+    """The base of those that read inputs of one shape as ``inputs`` says."""
+
+    inputs: Inputs
+    input_shape: tuple[int, ...]
+
+    @property
+    def reads(self) -> InputKind:  # type: ignore[override]
+        return self.inputs.kind
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        return told_shape(self.input_shape)
+
+    def prepare(self, raw: Raw) -> Tensor:
+        return prepared(self.inputs, self.input_shape, raw, self.name)
+
+
 @dataclass(frozen=True)
-class ZooBlueprint(Blueprint):
+class ZooBlueprint(ReadingBlueprint):
     """An architecture for inputs of one shape, which are read as ``inputs`` says."""
 
     architecture: Architecture
@@ -44,14 +62,6 @@ class ZooBlueprint(Blueprint):
     def name(self) -> str:  # type: ignore[override]
         return self.architecture.own_code[-1] if self.architecture.arch == "own" else self.architecture.arch
 
-    @property
-    def reads(self) -> InputKind:  # type: ignore[override]
-        return self.inputs.kind
-
-    @property
-    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
-        return told_shape(self.input_shape)
-
     def build(self, classes: int, key: Key) -> Classifier:
         network = create(self.architecture, self.input_shape, classes, key)
         if self.widths is not None and dict(self.widths.parameters)["classifier.weight"][0] == classes:
@@ -59,9 +69,6 @@ class ZooBlueprint(Blueprint):
         if self.first_weights is not None:
             self._begin(network, self.first_weights)
         return network
-
-    def prepare(self, raw: Raw) -> Tensor:
-        return prepared(self.inputs, self.input_shape, raw, self.name)
 
     def load(self, network: nn.Module, weights: Mapping[str, Tensor]) -> None:
         fill(network, weights, self.name)
