@@ -74,7 +74,13 @@ def test_a_command_of_a_package_that_is_not_installed_says_which(in_process: InP
     sentence = only_sentence(in_process("reproduce", "feddf/table2", "--scale", "small"))
     assert sentence == "reproduce is a command of fedfuse-papers; install it: pip install fedfuse-papers"
     assert "reproduce" not in in_process("--help").stdout
-    assert "No such command 'reproduced'" in in_process("reproduced").stderr
+    assert only_sentence(in_process("reproduced")).startswith("unknown command 'reproduced' (known: bench, ")
+
+
+def test_a_misspelt_command_gets_a_guess_among_all(in_process: InProcess, install) -> None:
+    install(say=f"{__name__}:single")
+    assert only_sentence(in_process("metods")) == "unknown command 'metods' (did you mean 'methods'?)"
+    assert only_sentence(in_process("sai", "x")) == "unknown command 'sai' (did you mean 'say'?)"
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -36,7 +36,7 @@ each_service = pytest.mark.parametrize("name", SERVICES)
 def parsed(words: list[str]) -> dict[str, Any]:
     """The options of ``fedfuse flower ...`` as our own command line reads them."""
     name, *arguments = words
-    command = typer.main.get_command(app).commands["flower"].commands[name]
+    command = typer.main.get_command(app).get_command(None, "flower").commands[name]
     return command.make_context(name, arguments).params
 
 

@@ -38,7 +38,7 @@ class TestRayJob:
     def test_its_command_is_one_of_ours(self, job):
         program, command, *arguments = shlex.split(job["spec"]["entrypoint"])
         assert (program, command) == ("fedfuse", "run")
-        run = typer.main.get_command(app).commands[command]
+        run = typer.main.get_command(app).get_command(None, command)
         options = run.make_context("run", arguments).params
         assert (options["engine"], options["address"], options["resume"]) == ("ray", "auto", True)
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from fedfuse.cli.app import _engine
+from fedfuse.cli.run import _engine
 from fedfuse.core.errors import ConfigError, FedfuseError, MissingExtraError
 from fedfuse.engines import LocalEngine, LocalEngineSettings, RayEngineSettings
 from fedfuse.engines.ray.engine import _connect

@@ -1,0 +1,50 @@
+"""``fedfuse compare``: methods and seeds side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fedfuse.cli.console import console, print_facts, print_sheet, say
+from fedfuse.cli.options import Assignments
+from fedfuse.cli.words import go_on_with, seeds_of, words_of
+from fedfuse.experiment.finding import check_method, find_experiment
+
+
+def compare(
+    experiments: Annotated[list[str], typer.Argument(metavar="FILE...", help="YAML files or presets")],
+    methods: Annotated[str, typer.Option(help="methods, separated by commas (default: the file's own)")] = "",
+    seeds: Annotated[str, typer.Option(help="seeds, separated by commas (default: the file's own)")] = "",
+    assignments: Assignments = None,
+    out: Annotated[Path | None, typer.Option(help="folder for all runs (default: runs/compare-NAME)")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="replace other runs that are in its folders")] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="runs at the same time, each in its own process")] = 1,
+) -> None:
+    """Run methods and seeds side by side. Runs that are there are kept, unfinished ones go on."""
+    for experiment in experiments:
+        find_experiment(experiment)
+    for method in words_of(methods):
+        check_method(method, experiments[0])
+    from fedfuse.cli.batch import batch_progress
+    from fedfuse.cli.metric_results import comparison_metric_sheets
+    from fedfuse.cli.remarks import hints
+    from fedfuse.experiment.comparison import complete, plan, rehearse
+    from fedfuse.experiment.sheets import comparison_facts, comparison_sheet
+
+    study = plan(experiments, words_of(methods), seeds_of(seeds) if seeds else [], assignments or (), out)
+    say([*study.remarks, *hints([cell.experiment.config for cell in study.cells])])
+    progress = batch_progress(console, jobs)
+    try:
+        with console.status("checking all runs"):
+            cells = rehearse(study.cells, overwrite)
+        with progress:
+            complete(cells, jobs, progress)
+    except KeyboardInterrupt:
+        raise go_on_with("the same command") from None
+    finally:
+        if progress.comparison:  # of what was finished before a failure or Ctrl-C, too
+            for sheet in (comparison_sheet(progress.comparison), *comparison_metric_sheets(progress.comparison)):
+                print_sheet(sheet)
+            print_facts(**comparison_facts(progress.comparison))
