@@ -72,8 +72,10 @@ __all__ = [
     "fuse",
     "kl",
     "list_datasets",
+    "list_keys",
     "list_methods",
     "list_models",
+    "list_parts",
     "list_presets",
     "load_model",
     "load_run",
@@ -149,8 +151,10 @@ _PLACES = {
     "fuse": "fedfuse.fusing.api",
     "kl": "fedfuse.runtime.losses",
     "list_datasets": "fedfuse.experiment.listing",
+    "list_keys": "fedfuse.experiment.listing",
     "list_methods": "fedfuse.experiment.listing",
     "list_models": "fedfuse.experiment.listing",
+    "list_parts": "fedfuse.experiment.listing",
     "list_presets": "fedfuse.experiment.listing",
     "load_model": "fedfuse.models.saved",
     "load_run": "fedfuse.experiment.stored",
@@ -173,7 +177,14 @@ if TYPE_CHECKING:
     from fedfuse.experiment.comparison import Comparison, Spread
     from fedfuse.experiment.cost import expected_seconds
     from fedfuse.experiment.data_check import check_data
-    from fedfuse.experiment.listing import list_datasets, list_methods, list_models, list_presets
+    from fedfuse.experiment.listing import (
+        list_datasets,
+        list_keys,
+        list_methods,
+        list_models,
+        list_parts,
+        list_presets,
+    )
     from fedfuse.experiment.provenance import Provenance
     from fedfuse.experiment.replay import LastRound, replay
     from fedfuse.experiment.result import RunResult

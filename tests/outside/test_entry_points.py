@@ -42,6 +42,9 @@ COMMANDS = [
     ("methods",),
     ("methods", "feddyn"),
     ("methods", "fedavg", "--yaml"),
+    ("parts", "local"),
+    ("parts", "local", "plugin_methods:Dynamic"),
+    ("parts", "merge", "plugin_methods:Dynamic"),
     *((*RUN, "--method", name) for name in ("feddyn", "raising", "feddin")),
 ]
 SCRIPT = """
@@ -96,8 +99,7 @@ def test_the_list_says_where_a_method_comes_from_and_what_cannot_be_used(command
     done = command("methods")
     assert done.returncode == 0, done.stderr
     lines = [line.strip() for line in done.stdout.splitlines()]
-    place = next(number for number, line in enumerate(lines) if line.startswith("feddyn "))
-    assert lines[place + 1].split() == ["from", "fedfuse-dyn", "1.2.3"]
+    assert next(line for line in lines if line.startswith("feddyn ")).endswith("(fedfuse-dyn 1.2.3)")
     assert "feddf" in done.stdout
     for sentence in (
         "method fedavg of fedfuse-dyn 1.2.3 is left out: fedfuse itself has one of that name",
@@ -113,6 +115,19 @@ def test_one_is_shown_with_its_package(command):
     done = command("methods", "feddyn")
     assert done.returncode == 0, done.stderr
     assert "fedfuse-dyn 1.2.3" in done.stdout
+
+
+def test_its_part_is_listed_under_its_slot_and_shown_by_its_address(command):
+    listed = command("parts", "local").stdout.splitlines()
+    assert any(line.startswith("plugin_methods:Dynamic: ") for line in listed)
+    assert any(line.startswith("proximal: ") for line in listed)
+    shown = command("parts", "local", "plugin_methods:Dynamic")
+    assert shown.returncode == 0, shown.stderr
+    assert "write  method.local: {kind: plugin_methods:Dynamic}" in shown.stdout
+    assert "strength" in shown.stdout
+    refused = command("parts", "merge", "plugin_methods:Dynamic")
+    assert refused.returncode == 2
+    assert "is no Merge; derive it from fedfuse.Merge" in refused.stderr
 
 
 def test_one_is_run_by_its_name(command, folder):

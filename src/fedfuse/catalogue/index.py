@@ -13,7 +13,10 @@ from typing import Any
 class MethodRow:
     """One method of ``fedfuse methods``."""
 
+    title: str
     family: str
+    brief: str
+    """The summary in a few words."""
     summary: str
     citation: str
     exchanges: str
@@ -25,6 +28,8 @@ class MethodRow:
     mixes_architectures: bool
     origin: str = ""
     """Whose it is, if not ours."""
+    page: str = ""
+    """Where the documentation says more."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,8 @@ class ModelRow:
     parameters: int | None
     statistics: int | None
     """Of BatchNorm, which travel too."""
+    inputs: str = "3x32x32 inputs"
+    """What the sizes are for."""
 
 
 def own_methods() -> dict[str, MethodRow]:

@@ -20,6 +20,8 @@ SECTIONS = {
         "methods": "fedfuse.cli.methods:methods",
         "datasets": "fedfuse.cli.datasets:datasets",
         "models": "fedfuse.cli.models:models",
+        "parts": "fedfuse.cli.parts:parts",
+        "keys": "fedfuse.cli.keys:keys",
         "presets": "fedfuse.cli.presets:presets",
         "schema": "fedfuse.cli.schema:schema",
     },

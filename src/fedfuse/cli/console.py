@@ -24,6 +24,12 @@ def print_sheet(sheet: Sheet) -> None:
         console.print(line, soft_wrap=True)
 
 
+def print_lines(lines: Iterable[str], style: str | None = None) -> None:
+    """Lines as they are, however wide the terminal is."""
+    for line in lines:
+        console.print(line, style=style, highlight=False, markup=False, soft_wrap=True)
+
+
 def print_facts(**facts: object) -> None:
     """One line per fact, name first."""
     for name, value in facts.items():

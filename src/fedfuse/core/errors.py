@@ -56,13 +56,13 @@ def shortened(text: str, most: int = 100) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
-def suggest(word: str, known: Iterable[str]) -> str:
-    """``" (did you mean 'x'?)"`` for the nearest known word, or the list of all known ones."""
+def suggest(word: str, known: Iterable[str], listed: bool = True) -> str:
+    """``" (did you mean 'x'?)"`` for the nearest known word, or, if wanted, the list of all known ones."""
     options = sorted(known)
     near = difflib.get_close_matches(shortened(word), options, n=1, cutoff=0.6)
     if near:
         return f" (did you mean '{near[0]}'?)"
-    return f" (known: {shortened(', '.join(options), 1000)})" if options else ""
+    return f" (known: {shortened(', '.join(options), 1000)})" if options and listed else ""
 
 
 def unknown(what: str, word: str, known: Iterable[str]) -> str:

@@ -51,7 +51,7 @@ class EvaluationSettings(Settings):
     """What is measured on the test split, and how often."""
 
     every: int = Field(1, ge=1, description="rounds between evaluations; the last round is always evaluated")
-    batch_size: int = Field(500, ge=1)
+    batch_size: int = Field(500, ge=1, description="test examples that are looked at together")
     target_accuracy: float | None = Field(None, gt=0, le=1, description="count the rounds until this test accuracy")
     stop_at_target: bool = Field(
         False, description="end the run once every model has been at target_accuracy, instead of after all rounds"

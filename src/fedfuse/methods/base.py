@@ -31,6 +31,8 @@ class Method:
     """Whether its result is the ensemble's accuracy, because no model of it comes to be."""
     is_bound: bool = False
     """Whether it is something to compare with, and nothing that a federation may or would do."""
+    brief: str = ""
+    """The summary in at most 48 letters, so that a list has it in one line."""
 
     @property
     def family(self) -> str:

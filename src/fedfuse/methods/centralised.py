@@ -11,6 +11,7 @@ CENTRALISED = Method(
     name="centralised",
     title="Centralised",
     citation="a bound",
+    brief="train on everybody's examples, as nobody may",
     summary="train on the union of all clients' examples, which nobody may do",
     exchanges="nothing: the examples themselves are in one place",
     server_keeps="weights, everybody's examples",

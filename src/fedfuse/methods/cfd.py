@@ -21,6 +21,7 @@ CFD = Method(
     name="cfd",
     title="CFD",
     citation="Sattler et al., 2021",
+    brief="distil most probable classes, in few bits",
     summary="distil the clients' most probable classes on public inputs; the student's answers start the clients",
     exchanges="initial weights down once; one class per public input up, eight bits per probability down",
     server_keeps="student, public inputs",

@@ -19,6 +19,7 @@ CRONUS = Method(
     name="cronus",
     title="Cronus",
     citation="Chang et al., 2019",
+    brief="clients learn a robust mean of predictions",
     summary="clients learn a robust mean of all predictions on public inputs along with their own examples",
     exchanges="initial weights down once; predictions on the public inputs up and down",
     server_keeps="public inputs, the last consensus",

@@ -17,6 +17,7 @@ DS_FL = Method(
     name="ds-fl",
     title="DS-FL",
     citation="Itahara et al., 2020",
+    brief="distil a sharpened mean prediction",
     summary="sharpen the clients' mean prediction on public inputs and distil it into clients and server",
     exchanges="initial weights down once; predictions on the public inputs up and down",
     server_keeps="student, public inputs, the last consensus",

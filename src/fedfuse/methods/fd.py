@@ -17,6 +17,7 @@ FD = Method(
     name="fd",
     title="FD",
     citation="Jeong et al., 2018",
+    brief="clients distil others' mean logits by label",
     summary="pull each client's outputs towards the others' mean logits for the same label",
     exchanges="initial weights down once; mean logits per label down, sums and counts per label up",
     server_keeps="mean logits per label of every client",

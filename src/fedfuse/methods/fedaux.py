@@ -22,6 +22,7 @@ FEDAUX = Method(
     name="fedaux",
     title="FedAUX",
     citation="Sattler et al., 2021",
+    brief="distil; clients weighted input by input",
     summary="distil the ensemble, each client weighted by how much an input looks like its own data",
     exchanges="weights down, weights up; once: initial weights down, a score per public input up",
     server_keeps="weights of every architecture, public inputs, every client's scores, the initial weights",

@@ -14,6 +14,7 @@ FEDAVG = Method(
     name="fedavg",
     title="FedAvg",
     citation="McMahan et al., AISTATS 2017",
+    brief="average the weights inside each architecture",
     summary="average the clients' weights, inside each architecture",
     exchanges="weights down, weights up",
     server_keeps="weights",

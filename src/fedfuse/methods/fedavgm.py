@@ -28,6 +28,7 @@ FEDAVGM_AS_CODED = Method(
     name="fedavgm-as-coded",
     title="FedAvgM, as coded",
     citation="Hsu et al., 2019, as in the released code of FedBE",
+    brief="FedAvg with damped momentum, after a warm-up",
     summary="FedAvg with damped server momentum, after a warm-up",
     exchanges=FEDAVGM.exchanges,
     server_keeps=FEDAVGM.server_keeps,

@@ -16,6 +16,7 @@ FEDDF_ONE_BIT = Method(
     name="feddf-one-bit",
     title="FedDF, 1-bit clients",
     citation="Lin et al., NeurIPS 2020",
+    brief="FedDF whose clients send one bit per weight",
     summary="FedDF whose clients train and send binary weights, with error feedback",
     exchanges="weights down; one bit per weight and two numbers per filter up",
     server_keeps="weights of every architecture, unlabelled inputs",

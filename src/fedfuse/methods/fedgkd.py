@@ -15,6 +15,7 @@ FEDGKD = Method(
     name="fedgkd",
     title="FedGKD",
     citation="Yao et al., 2021",
+    brief="clients distil the mean of past global models",
     summary="clients distil from the average of the latest global models",
     exchanges="weights and averaged past weights down, weights up",
     server_keeps="weights of the last M rounds",

@@ -15,6 +15,7 @@ FEDGKD_VOTE = Method(
     name="fedgkd-vote",
     title="FedGKD-VOTE",
     citation="Yao et al., 2021",
+    brief="clients distil each of several global models",
     summary="clients distil from each of the latest global models, the better ones more",
     exchanges="weights of the last M rounds and M coefficients down, weights up",
     server_keeps="weights of the last M rounds, validation examples",

@@ -21,6 +21,7 @@ FEDMA = Method(
     name="fedma",
     title="FedMA",
     citation="Wang et al., ICLR 2020",
+    brief="match neurons before averaging, layer by layer",
     summary="match neurons before averaging them, one layer per round, and train the layers above again",
     exchanges="weights down every L rounds; then one matched layer and the client's places in it down, one layer up",
     server_keeps="weights, layers matched so far, places of the clients' neurons",

@@ -21,6 +21,7 @@ FEDMD = Method(
     name="fedmd",
     title="FedMD",
     citation="Li and Wang, 2019",
+    brief="clients fit everybody's mean scores, then train",
     summary="clients fit the mean of all clients' scores on public inputs, then train on their own examples",
     exchanges="initial weights down once; scores for the round's public inputs up and down",
     server_keeps="labelled public inputs, the last consensus",

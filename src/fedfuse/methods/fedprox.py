@@ -14,6 +14,7 @@ FEDPROX = Method(
     name="fedprox",
     title="FedProx",
     citation="Li et al., MLSys 2020",
+    brief="FedAvg with a proximal term in the loss",
     summary="FedAvg with a proximal term in the clients' loss",
     exchanges="weights down, weights up",
     server_keeps="weights",

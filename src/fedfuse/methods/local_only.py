@@ -9,6 +9,7 @@ LOCAL_ONLY = Method(
     name="local-only",
     title="Local only",
     citation="a bound",
+    brief="every client trains alone",
     summary="every client trains alone; accuracies are means over the clients' own models",
     exchanges="initial weights down once",
     server_keeps="nothing",

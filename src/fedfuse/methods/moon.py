@@ -15,6 +15,7 @@ MOON = Method(
     name="moon",
     title="MOON",
     citation="Li et al., CVPR 2021",
+    brief="FedAvg with a contrastive term on features",
     summary="FedAvg with a contrastive term between the client's features and two earlier models'",
     exchanges="weights down, weights up",
     server_keeps="weights",

@@ -17,6 +17,7 @@ ONE_ENSEMBLE = Method(
     name="1-ensemble",
     title="1-Ensemble",
     citation="Chen and Chao, ICLR 2021",
+    brief="no fusion: the ensemble itself answers",
     summary="no fusion: the ensemble of client models answers; its accuracy is reported",
     exchanges="weights down, weights up, once",
     server_keeps="all client models",

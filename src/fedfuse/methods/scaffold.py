@@ -15,6 +15,7 @@ SCAFFOLD = Method(
     name="scaffold",
     title="SCAFFOLD",
     citation="Karimireddy et al., ICML 2020",
+    brief="FedAvg with control variates against drift",
     summary="FedAvg with control variates against client drift",
     exchanges="weights and control variate down, weights and its change up",
     server_keeps="weights, control variate",

@@ -13,6 +13,7 @@ TRUE_LABELS = Method(
     name="true-labels",
     title="True labels",
     citation="a bound; Chen and Chao, ICLR 2021, Table 2",
+    brief="train on true labels in place of distillation",
     summary="average, then train on the public inputs' true labels in the place of distillation",
     exchanges="weights down, weights up",
     server_keeps="weights, public inputs and their labels",

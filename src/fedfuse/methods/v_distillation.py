@@ -16,6 +16,7 @@ V_DISTILLATION = Method(
     name="v-distillation",
     title="v-Distillation",
     citation="Chen and Chao, ICLR 2021",
+    brief="distil mean probabilities with plain SGD",
     summary="distil the clients' mean probabilities with plain SGD",
     exchanges="weights down, weights up",
     server_keeps="weights, unlabelled inputs",

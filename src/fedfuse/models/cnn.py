@@ -24,7 +24,7 @@ class Cnn(Architecture):
     """One convolution and one linear layer; ``channels`` replaces the thesis's MNIST number (2, 8 or 16)."""
 
     arch: Literal["cnn1", "cnn2", "cnn3"]
-    channels: Channels | None = None
+    channels: Channels | None = Field(None, description="of the convolution; 2, 8 or 16 by the name if not given")
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> Classifier:
         inputs, height, width = require_image(self.arch, input_shape, smallest=4)
@@ -37,7 +37,7 @@ class CnnDeep(Architecture):
     """Two convolutions, each with 2x2 max-pooling and ReLU, and one linear layer."""
 
     arch: Literal["cnn_deep"] = "cnn_deep"
-    channels: tuple[Channels, Channels] = (8, 16)
+    channels: tuple[Channels, Channels] = Field((8, 16), description="of the two convolutions")
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> Classifier:
         inputs, height, width = require_image(self.arch, input_shape, smallest=4)

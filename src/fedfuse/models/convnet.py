@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 from torch import nn
@@ -19,7 +19,7 @@ class ConvNet(Architecture):
     """``extra_layers`` are size-preserving convolutions after the third one, for FedBE's depth study."""
 
     arch: Literal["convnet"] = "convnet"
-    extra_layers: Annotated[int, Field(ge=0)] = 0
+    extra_layers: int = Field(0, ge=0, description="more convolutions after the third, for FedBE's study of depth")
     initialisation: Initialisation | None = Field(None, description="torch's own if not given; FedBE's code: xavier")
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> Classifier:

@@ -30,7 +30,7 @@ class DeepResNet(ResidualArchitecture):
     """A residual network for images of any size, with basic blocks (18) or bottlenecks (50)."""
 
     arch: Literal["resnet18", "resnet50"]
-    width: Count = 64
+    width: Count = Field(64, description="channels of the first stage; all other layers have multiples")
     stem: Stem = Field("small", description="small: 3x3; large: 7x7 of stride 2, then max-pooling")
     dropout: float = Field(0.0, ge=0, lt=1, description="share of the features dropped before the linear layer")
 

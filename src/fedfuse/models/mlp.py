@@ -17,7 +17,9 @@ class Mlp(Architecture):
     """Flatten, then a linear layer and ReLU per hidden width; no hidden width is logistic regression."""
 
     arch: Literal["mlp"] = "mlp"
-    hidden: tuple[Annotated[int, Field(ge=1)], ...] = Field((64,), max_length=1000)
+    hidden: tuple[Annotated[int, Field(ge=1)], ...] = Field(
+        (64,), max_length=1000, description="width of each hidden layer; [] is logistic regression"
+    )
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> Classifier:
         require_numbers(self.arch, input_shape)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Literal, Self
 
 import torch.nn.functional as F
-from pydantic import model_validator
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from fedfuse.models.architecture import Architecture, Count
@@ -24,10 +24,12 @@ class ResidualArchitecture(Architecture):
     block, so that is for the shallow ones.
     """
 
-    norm: NormKind = "batch"
-    groups: Count | None = None
-    channels_per_group: Count | None = None
-    width: Count
+    norm: NormKind = Field("batch", description="normalisation after each convolution; none: a bias instead")
+    groups: Count | None = Field(None, description="of norm group: how many groups of channels")
+    channels_per_group: Count | None = Field(
+        None, description="of norm group: how large they are; 16, as FedGKD, if neither is given"
+    )
+    width: Count = Field(description="channels of the first stage; all other layers have multiples")
 
     @model_validator(mode="after")
     def _groups_fit(self) -> Self:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Literal
 
 import torch.nn.functional as F
+from pydantic import Field
 from torch import Tensor, nn
 
 from fedfuse.models.architecture import Count, require_image
@@ -29,9 +30,9 @@ class ResNet(ResidualArchitecture):
     """
 
     arch: Literal["resnet8", "resnet20", "resnet32", "resnet44", "resnet56"]
-    shortcut: ShortcutKind = "conv"
-    width: Count = 16
-    initialisation: Initialisation = "he"
+    shortcut: ShortcutKind = Field("conv", description="where the shape changes: a 1x1 convolution, or zeros (FedBE)")
+    width: Count = Field(16, description="channels of the first stage; the others have 2 and 4 times as many")
+    initialisation: Initialisation = Field("he", description="of the weights: he as FedDF's code, xavier as FedBE's")
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> Classifier:
         inputs, _, _ = require_image(self.arch, input_shape, smallest=1)

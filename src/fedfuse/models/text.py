@@ -23,14 +23,14 @@ class TextCnn(Architecture):
     """Embedding, one convolution per width, maximum over time, dropout, linear layer."""
 
     arch: Literal["text_cnn"] = "text_cnn"
-    embedding: Count = 64
+    embedding: Count = Field(64, description="numbers that stand for a word")
     channels: Annotated[Count, Field(description="of each convolution")] = 64
     widths: Annotated[tuple[Count, ...], Field(min_length=1, description="words that each convolution sees")] = (
         3,
         4,
         5,
     )
-    dropout: Dropout = 0.2
+    dropout: Dropout = Field(0.2, description="share of the features dropped before the linear layer")
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> Classifier:
         text = require_text(self.arch, input_shape)
@@ -41,10 +41,10 @@ class TextTransformer(Architecture):
     """Embedding and positions, self-attention layers, masked mean, linear layer."""
 
     arch: Literal["text_transformer"] = "text_transformer"
-    width: Count = 64
-    heads: Count = 4
-    layers: Annotated[Count, Field(le=1000)] = 2
-    dropout: Dropout = 0.1
+    width: Count = Field(64, description="numbers that stand for a word, in every layer")
+    heads: Count = Field(4, description="of the attention, among which the width is divided")
+    layers: Annotated[Count, Field(le=1000)] = Field(2, description="self-attention layers")
+    dropout: Dropout = Field(0.1, description="share of the numbers dropped inside the layers")
 
     @model_validator(mode="after")
     def _heads_divide_width(self) -> TextTransformer:

@@ -40,7 +40,7 @@ class Optimizer(Part):
     """What an optimiser's section of an experiment file is."""
 
     kind: str
-    learning_rate: float = Field(gt=0)
+    learning_rate: float = Field(gt=0, description="length of a step (eta of the papers)")
 
     @abstractmethod
     def build(self, model: nn.Module, learning_rate: float | None = None) -> Stepper:
@@ -50,7 +50,7 @@ class Optimizer(Part):
 class DecayingOptimizer(Optimizer):
     """The base of ours, which all have weight decay."""
 
-    weight_decay: float = Field(0.0, ge=0)
+    weight_decay: float = Field(0.0, ge=0, description="pull of the weights towards zero, added to the gradient")
     decay_norms: bool = Field(True, description="whether weight decay also pulls at the scales of norm layers")
     decay_biases: bool = Field(True, description="whether weight decay also pulls at biases; FedBE's code: false")
 
@@ -82,8 +82,8 @@ class Sgd(DecayingOptimizer):
     """Stochastic gradient descent."""
 
     kind: Literal["sgd"] = "sgd"
-    learning_rate: float = Field(0.1, gt=0)
-    momentum: float = Field(0.0, ge=0, lt=1)
+    learning_rate: float = Field(0.1, gt=0, description="length of a step (eta of the papers)")
+    momentum: float = Field(0.0, ge=0, lt=1, description="share of the last step that is added to this one")
 
     def direct(self, groups: Groups, rate: float) -> Stepper:
         return FusedSgd(groups, rate, self.momentum)
@@ -96,7 +96,7 @@ class Adam(DecayingOptimizer):
     """Adam with torch's default moments."""
 
     kind: Literal["adam"] = "adam"
-    learning_rate: float = Field(1e-3, gt=0)
+    learning_rate: float = Field(1e-3, gt=0, description="length of a step (eta of the papers)")
 
     def direct(self, groups: Groups, rate: float) -> Stepper:
         return FusedAdam(groups, rate, decay_apart=False)
@@ -109,7 +109,7 @@ class AdamW(DecayingOptimizer):
     """Adam whose weight decay is apart from the gradient (Loshchilov and Hutter, 2019), with torch's defaults."""
 
     kind: Literal["adamw"] = "adamw"
-    learning_rate: float = Field(1e-3, gt=0)
+    learning_rate: float = Field(1e-3, gt=0, description="length of a step (eta of the papers)")
     weight_decay: float = Field(0.01, ge=0, description="weights shrink by this times the rate at every step")
 
     def direct(self, groups: Groups, rate: float) -> Stepper:

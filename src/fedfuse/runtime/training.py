@@ -25,14 +25,14 @@ class TrainingSettings(Settings):
     """Local training between receiving a task and sending an update; the optimiser starts afresh each time."""
 
     epochs: int = Field(1, ge=1, description="passes over the client's own examples per round (E of the papers)")
-    batch_size: int = Field(64, ge=1)
+    batch_size: int = Field(64, ge=1, description="examples per step (B of the papers)")
     shuffle: bool = Field(
         True, description="a new order in every epoch; false: always the client's own, as FedED's code"
     )
     by_length: bool = Field(
         True, description="texts of similar length share a batch, which saves padding; false: any texts do"
     )
-    optimizer: AnyOptimizer = Field(default_factory=Sgd)
+    optimizer: AnyOptimizer = Field(default_factory=Sgd, description="how a client steps")
     decay: tuple[Decay, ...] = Field((), description="steps down of the rate across rounds; FedBE: .1 at .3 and at .6")
     step_decay: float = Field(1.0, gt=0, le=1, description="the rate's factor after each step; every round starts anew")
     decay_inside: tuple[Decay, ...] = Field(

@@ -21,7 +21,10 @@ from fedfuse.data.partition.base import (
 
 
 class Dirichlet(DrawnPartition):
-    """Small alpha: few classes per client and very different sizes. Every example is given to someone."""
+    """Each class is divided by a draw from Dir(alpha); small alpha: few classes per client, very different sizes.
+
+    Every example is given to someone.
+    """
 
     kind: Literal["dirichlet"] = "dirichlet"
     alpha: float = Field(gt=0, le=1e6, description="Concentration; small is heterogeneous, large is iid.")

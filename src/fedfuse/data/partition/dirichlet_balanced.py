@@ -22,7 +22,10 @@ from fedfuse.data.partition.base import (
 
 
 class DirichletBalanced(DrawnPartition):
-    """FedBE: alpha 0.1 and 2 guaranteed images per class. Those are reserved first, so clients stay disjoint."""
+    """As FedBE, MOON and NIID-Bench: who has a fair share gets no more classes; redrawn until nobody is too small.
+
+    FedBE: alpha 0.1 and 2 guaranteed images per class. Those are reserved first, so clients stay disjoint.
+    """
 
     kind: Literal["dirichlet_balanced"] = "dirichlet_balanced"
     alpha: float = Field(gt=0, le=1e6, description="Concentration; small is heterogeneous, large is iid.")

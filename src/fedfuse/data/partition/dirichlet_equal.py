@@ -21,7 +21,10 @@ LEAST_SHARE = 1e-6
 
 
 class DirichletEqual(DrawnPartition):
-    """Skewed classes at equal sizes (by at most one), so that only the labels differ between clients."""
+    """As FedAUX: shares from Dir(alpha), scaled until all clients are equally large.
+
+    Skewed classes at equal sizes (by at most one), so that only the labels differ between clients.
+    """
 
     kind: Literal["dirichlet_equal"] = "dirichlet_equal"
     alpha: float = Field(gt=0, le=1e6, description="Concentration; small is heterogeneous, large is iid.")

@@ -15,9 +15,10 @@ LEAST_COLUMN_SUM = 0.01
 
 
 class DirichletFloor(DrawnPartition):
-    """Not complete: fewer than classes x clients examples belong to nobody.
+    """As the FedED thesis: one matrix of shares, rounded down, so that a few examples are lost.
 
-    Other than in the thesis code, a draw that rounds a client down to no example at all is drawn again too.
+    Fewer than classes x clients examples belong to nobody. Other than in the thesis code, a draw that rounds a client
+    down to no example at all is drawn again too.
     """
 
     kind: Literal["dirichlet_floor"] = "dirichlet_floor"

@@ -13,7 +13,10 @@ from fedfuse.data.partition.base import Counts, DrawnPartition, deal, enough_for
 
 
 class DirichletSliced(DrawnPartition):
-    """All clients end equally large (by at most one), and neighbours share classes at the slices' borders."""
+    """As FedDF's and FedGKD's code: groups of ten clients, then everything cut anew into equal slices.
+
+    All clients end equally large (by at most one), and neighbours share classes at the slices' borders.
+    """
 
     kind: Literal["dirichlet_sliced"] = "dirichlet_sliced"
     alpha: float = Field(gt=0, le=1e6, description="Concentration; small is heterogeneous, large is iid.")

@@ -11,7 +11,7 @@ from fedfuse.data.partition.base import DrawnPartition
 
 
 class Iid(DrawnPartition):
-    """Shuffle and cut; sizes differ by at most one."""
+    """Equal random parts; sizes differ by at most one."""
 
     kind: Literal["iid"] = "iid"
 

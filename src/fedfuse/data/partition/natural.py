@@ -16,7 +16,7 @@ from fedfuse.data.partition.base import Partition
 
 
 class Natural(Partition):
-    """Every client keeps its own examples; those of clients that are left out belong to nobody."""
+    """The clients that the data comes with, each with its own examples; those of clients left out belong to nobody."""
 
     kind: Literal["natural"] = "natural"
     clients: int | None = Field(

@@ -19,7 +19,7 @@ from fedfuse.data.partition.base import (
 
 
 class Quantity(DrawnPartition):
-    """Clients differ in how much they have, not in what they have."""
+    """Sizes from Dir(alpha), classes as in the whole: clients differ in how much they have, not in what they have."""
 
     kind: Literal["quantity"] = "quantity"
     alpha: float = Field(gt=0, le=1e6, description="Concentration; small is unequal, large is equal.")

@@ -17,7 +17,10 @@ from fedfuse.data.partition.base import Counts, DrawnPartition, deal, shuffled_c
 
 
 class Step(DrawnPartition):
-    """What the minor clients of a class leave is divided equally among its major clients; nothing is left over."""
+    """FedBE's Step: a few major classes per client, and a few examples of every other class.
+
+    What the minor clients of a class leave is divided equally among its major clients; nothing is left over.
+    """
 
     kind: Literal["step"] = "step"
     major_classes: int = Field(ge=1, description="Classes of which a client has many examples.")

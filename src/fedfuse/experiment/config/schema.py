@@ -34,7 +34,7 @@ LONGEST_NAME = 100
 class MethodSettings(Recipe):
     """A method by its name or address; any part given here replaces or adjusts that method's part."""
 
-    name: str
+    name: str = Field(description="a published method, or the address of one of your own")
     label: str | None = Field(
         None,
         pattern=FILE_NAME,
@@ -52,19 +52,19 @@ class ExperimentConfig(Settings):
 
     name: str = Field("experiment", pattern=FILE_NAME, max_length=LONGEST_NAME, description="names the run folder")
     seed: int = Field(0, ge=0, lt=2**128, description="all randomness of the run is derived from it")
-    data: DataSettings
+    data: DataSettings = Field(description="the dataset, how it is prepared and divided")
     partition: AnyPartition = Field(default_factory=lambda: Iid(clients=10), description="who has which examples")
     models: dict[str, AnyArchitecture] = Field(min_length=1, description="architectures by name: the prototypes")
-    training: TrainingSettings = Field(default_factory=TrainingSettings)
-    federation: FederationSettings = Field(default_factory=FederationSettings)
-    method: MethodSettings
+    training: TrainingSettings = Field(default_factory=TrainingSettings, description="how clients train")
+    federation: FederationSettings = Field(default_factory=FederationSettings, description="rounds and who takes part")
+    method: MethodSettings = Field(description="the method: its name, or its name and what is changed in it")
     methods: dict[str, Raw] = Field(
         default_factory=dict, description="what this experiment changes in a method's parts, for each method it may run"
     )
     source: AnySource = Field(default_factory=HeldOut, description="distillation inputs, for methods that need them")
-    evaluation: EvaluationSettings = Field(default_factory=EvaluationSettings)
-    compute: ComputeSettings = Field(default_factory=ComputeSettings)
-    engine: AnyEngine = Field(default_factory=LocalEngineSettings)
+    evaluation: EvaluationSettings = Field(default_factory=EvaluationSettings, description="what is measured")
+    compute: ComputeSettings = Field(default_factory=ComputeSettings, description="device, threads, precision")
+    engine: AnyEngine = Field(default_factory=LocalEngineSettings, description="where clients run")
 
     @model_validator(mode="before")
     @classmethod

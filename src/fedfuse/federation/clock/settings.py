@@ -14,7 +14,7 @@ class Constant(Settings):
     """The same for all devices; in a file, just the number."""
 
     kind: Literal["constant"] = "constant"
-    value: float = Field(ge=0)
+    value: float = Field(ge=0, description="of every device")
 
     def at(self, share: float) -> float:
         """The value below which this share of the devices is."""
@@ -25,8 +25,8 @@ class Uniform(Settings):
     """Any value of a range is as likely as any other."""
 
     kind: Literal["uniform"] = "uniform"
-    low: float = Field(ge=0)
-    high: float = Field(ge=0)
+    low: float = Field(ge=0, description="the smallest value")
+    high: float = Field(ge=0, description="the largest value")
 
     @model_validator(mode="after")
     def _low_is_lower(self) -> Self:
@@ -43,7 +43,7 @@ class LogNormal(Settings):
     """Half of the devices are below the median, and two thirds within a factor ``spread`` of it."""
 
     kind: Literal["lognormal"] = "lognormal"
-    median: float = Field(gt=0)
+    median: float = Field(gt=0, description="half of the devices are below it")
     spread: float = Field(ge=1, description="e to the power of sigma")
 
     def at(self, share: float) -> float:
@@ -90,12 +90,12 @@ class ServerSettings(Settings):
 class ClockSettings(Settings):
     """Simulated seconds for every round. Without a deadline, absences and invitations it changes no result."""
 
-    devices: DeviceSettings = Field(default_factory=DeviceSettings)
+    devices: DeviceSettings = Field(default_factory=DeviceSettings, description="what the clients run on")
     trace: str | None = Field(
         None, description="a file with a device in each row, .csv or .jsonl, instead of drawn ones (docs/clock.md)"
     )
     period: float = Field(86_400.0, gt=0, description="seconds after which presences repeat: a day")
-    server: ServerSettings = Field(default_factory=ServerSettings)
+    server: ServerSettings = Field(default_factory=ServerSettings, description="what the server runs on")
     deadline: float | None = Field(
         None, gt=0, description="seconds that the server waits in a round; who needs longer does not count"
     )

@@ -41,8 +41,8 @@ class Distiller(Settings):
         None, ge=0, description="most optimiser steps per round, 10000 unless epochs are given; 0: the merged weights"
     )
     epochs: int | None = Field(None, ge=1, description="passes over the source instead of a number of steps; FedBE: 20")
-    batch_size: int = Field(128, ge=2)
-    optimizer: AnyOptimizer = Field(default_factory=Adam)
+    batch_size: int = Field(128, ge=2, description="public inputs per step")
+    optimizer: AnyOptimizer = Field(default_factory=Adam, description="how the student steps")
     schedule: Literal["cosine", "constant"] = Field(
         "cosine", description="cosine: to zero over the whole step budget. With swa, the rate its cycles start from"
     )

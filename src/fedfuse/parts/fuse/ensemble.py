@@ -77,7 +77,9 @@ class EnsembleOnly(EnsembleFuse):
     needs_source: ClassVar[bool] = False
     makes_students: ClassVar[bool] = False
     usual_target: ClassVar[Target] = "mean_probabilities"
-    target: Target | Literal["auto"] = "mean_probabilities"
+    target: Target | Literal["auto"] = Field(
+        "mean_probabilities", description="what is averaged: logits or probabilities; auto: whichever is better"
+    )
 
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:
         why = self._ensemble(view, merged, teachers).why if self.target == "auto" else ""

@@ -47,7 +47,7 @@ class EnsembleDistillation(EnsembleFuse, StudentFuse):
         description="fixed: teachers answer once per input; student: and only the student's input is augmented, as "
         "FedBE; augmented: both see the same fresh augmentation at every step, as FedDF's code",
     )
-    distiller: Distiller = Field(default_factory=Distiller)
+    distiller: Distiller = Field(default_factory=Distiller, description="how the students are trained")
 
     @property
     def shows_new_inputs(self) -> bool:

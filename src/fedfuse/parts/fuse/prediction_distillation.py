@@ -43,7 +43,7 @@ class PredictionDistillation(Fuse):
         description="share of the clients that are heard at each step of the distillation, drawn anew (gamma of "
         "FedED's Algorithm 2, which the thesis sets to 1)",
     )
-    distiller: Distiller = Field(default_factory=Distiller)
+    distiller: Distiller = Field(default_factory=Distiller, description="how the students are trained")
 
     def check(self, context: CheckContext) -> None:
         super().check(context)

@@ -33,7 +33,9 @@ class TrueLabels(StudentFuse):
     views: Literal["fixed", "student"] = Field(
         "fixed", description="student: a fresh augmentation of its inputs at every step, as FedBE's students have"
     )
-    distiller: Distiller = Field(default_factory=lambda: Distiller(loss="hard"))
+    distiller: Distiller = Field(
+        default_factory=lambda: Distiller(loss="hard"), description="how the students are trained"
+    )
 
     def check(self, context: CheckContext) -> None:
         super().check(context)

@@ -52,7 +52,7 @@ class Generative(Objective):
     )
     decay: float = Field(0.98, gt=0, le=1, description="what both weights are multiplied by after each round")
     floor: float = Field(1e-4, ge=0, description="where both weights stop falling")
-    generator: GeneratorSettings = Field(default_factory=GeneratorSettings)
+    generator: GeneratorSettings = Field(default_factory=GeneratorSettings, description="its size and training")
 
     @property
     def is_on(self) -> bool:

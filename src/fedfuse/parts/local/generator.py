@@ -59,7 +59,7 @@ class GeneratorSettings(Settings):
     steps: int = Field(50, ge=1, description="optimiser steps per round")
     batch_size: int = Field(32, ge=2, description="generated features per step")
     learning_rate: float = Field(3e-4, gt=0, description="of its Adam; FedGen's code took 1e-4 for EMNIST")
-    weight_decay: float = Field(1e-2, ge=0)
+    weight_decay: float = Field(1e-2, ge=0, description="of its Adam")
     rate_decay: float = Field(0.98, gt=0, le=1, description="what its learning rate is multiplied by after each round")
     diversity: float = Field(1.0, ge=0, description="eta: weight of the term that keeps features of a label apart")
     distances: Literal["norms", "means"] = Field(

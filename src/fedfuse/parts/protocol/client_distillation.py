@@ -36,7 +36,7 @@ class ClientDistillation(Settings):
         "kl", description="kl: of probabilities; mse, mae: squared and absolute error of what travels (FedMD: mae)"
     )
     epochs: int = Field(1, ge=1, description="passes over the public inputs, if before")
-    batch_size: int = Field(256, ge=2)
+    batch_size: int = Field(256, ge=2, description="public inputs per step")
     optimizer: AnyOptimizer = Field(default_factory=Adam, description="if before; along, it is the client's own")
     keep: Literal["trained", "distilled"] = Field(
         "trained",

@@ -40,7 +40,7 @@ class Predictions(KeptModel):
     kind: Literal["predictions"] = "predictions"
     carries: ClassVar[Carries] = "predictions"
     needs_source: ClassVar[bool] = True
-    output: Literal["probabilities", "logits"] = "probabilities"
+    output: Literal["probabilities", "logits"] = Field("probabilities", description="what clients send")
     inputs: int | None = Field(
         None, ge=2, description="each round is about so many public inputs, drawn at random; all without. FedMD: 5000"
     )

@@ -50,7 +50,7 @@ class ByCertainty(Scores):
     epsilon: float | None = Field(
         None, gt=0, description="differential privacy of a client's regression; none without. FedAUX: 0.1"
     )
-    delta: float = Field(1e-5, gt=0, lt=1)
+    delta: float = Field(1e-5, gt=0, lt=1, description="of (epsilon, delta)-differential privacy of the scores")
 
     def inputs(self, source: Source, common: Key) -> Source:
         return source.part(self._divided(source, common)[0])

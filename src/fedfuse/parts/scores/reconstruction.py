@@ -33,9 +33,9 @@ class ByReconstruction(Scores):
     needs_source: ClassVar[bool] = True
     exponent: float = Field(6.0, gt=0, description="the thesis tried 1 to 7 and kept 6")
     epochs: int = Field(30, ge=1, description="passes of the autoencoder over the client's examples")
-    learning_rate: float = Field(1e-3, gt=0)
-    weight_decay: float = Field(1e-5, ge=0)
-    batch_size: int = Field(64, ge=2)
+    learning_rate: float = Field(1e-3, gt=0, description="of the autoencoder's Adam")
+    weight_decay: float = Field(1e-5, ge=0, description="of the autoencoder's Adam")
+    batch_size: int = Field(64, ge=2, description="examples per step of the autoencoder")
     scaled: bool = Field(
         False, description="show the autoencoder inputs in 0..1 instead of normalised ones; the thesis did not"
     )

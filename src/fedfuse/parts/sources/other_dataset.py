@@ -33,7 +33,7 @@ class OtherDataset(FiniteSource):
     """Another dataset's training inputs; the number of its classes does not matter."""
 
     kind: Literal["dataset"] = "dataset"
-    data: PublicData
+    data: PublicData = Field(description="the dataset, as in the section data")
     classes: tuple[int, ...] | None = Field(
         None, min_length=1, description="only inputs of these classes (FedDF Fig. 6)"
     )

@@ -33,14 +33,14 @@ class Contrast(Start):
     kind: Literal["contrastive"] = "contrastive"
     needs_source: ClassVar[bool] = True
     epochs: int = Field(20, ge=1, description="passes over the public inputs")
-    batch_size: int = Field(256, ge=2)
+    batch_size: int = Field(256, ge=2, description="inputs per step")
     temperature: float = Field(0.5, gt=0, description="tau")
     projection: int = Field(128, ge=1, description="size of the projection in which views are compared")
     shift: float = Field(0.125, ge=0, lt=1, description="how far a crop may shift, as a share of the image's side")
     flip: bool = Field(False, description="also mirror images at random; not for digits and letters")
     jitter: float = Field(0.4, ge=0, lt=1, description="contrast and brightness change by up to this share")
     noise: float = Field(0.1, ge=0, description="deviation of the noise on normalised inputs")
-    optimizer: AnyOptimizer = Field(default_factory=Adam)
+    optimizer: AnyOptimizer = Field(default_factory=Adam, description="how the features step")
 
     def check(self, context: CheckContext) -> None:
         if context.bank.reads_texts:

@@ -22,7 +22,8 @@ class Labelled(Start):
     needs_source: ClassVar[bool] = True
     needs_labels: ClassVar[bool] = True
     distiller: Distiller = Field(
-        default_factory=lambda: Distiller(epochs=20, batch_size=128, loss="hard", schedule="constant")
+        default_factory=lambda: Distiller(epochs=20, batch_size=128, loss="hard", schedule="constant"),
+        description="how the models are trained",
     )
 
     def check(self, context: CheckContext) -> None:

@@ -20,7 +20,7 @@ class DirichletTeachers(SampledTeachers):
     """
 
     kind: Literal["dirichlet"] = "dirichlet"
-    alpha: float = Field(1.0, gt=0)
+    alpha: float = Field(1.0, gt=0, description="small: near single clients; large: near their mean")
     by_examples: bool = Field(True, description="weigh clients by |D_i| as printed; the released code does not")
 
     def samples(self, models: RoundModels, prototype: str, updates: Sequence[Update]) -> Iterator[Weights]:

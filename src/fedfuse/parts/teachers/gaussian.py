@@ -25,7 +25,9 @@ class GaussianTeachers(SampledTeachers):
     """
 
     kind: Literal["gaussian"] = "gaussian"
-    form: Literal["as_printed", "as_coded"] = "as_printed"
+    form: Literal["as_printed", "as_coded"] = Field(
+        "as_printed", description="around the mean of weights (equation 5), or along the clients' updates"
+    )
     scale: float | None = Field(None, ge=0, description="factor on the deviation; 1 as printed, 0.1 as coded")
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import torch
+from pydantic import Field
 from torch import Tensor
 
 from fedfuse.core.messages import Task, Tensors
@@ -21,7 +22,9 @@ class HalfPrecision(Upload):
     """Every number travels in 16 bits."""
 
     kind: Literal["half"] = "half"
-    type: Literal["float16", "bfloat16"] = "float16"
+    type: Literal["float16", "bfloat16"] = Field(
+        "float16", description="float16 is finer, bfloat16 has the range of 32 bits"
+    )
 
     def pack(self, sent: Tensors, client: ClientContext) -> Packed:
         return Packed({name: self._half(tensor) for name, tensor in sent.items()})

@@ -1,0 +1,136 @@
+"""Every address that a key of an experiment file can have, whatever parts it is made of, and the one that was meant."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from fedfuse.catalogue.details import EXPERIMENT, KeyRow, sections, slots
+
+OTHER_WORDS = {
+    "lr": "learning_rate",
+    "eta": "learning_rate",
+    "wd": "weight_decay",
+    "bs": "batch_size",
+    "batch": "batch_size",
+    "optim": "optimizer",
+    "optimiser": "optimizer",
+    "num_rounds": "rounds",
+    "communication_rounds": "rounds",
+    "global_epochs": "rounds",
+    "local_epochs": "epochs",
+    "num_epochs": "epochs",
+    "num_clients": "clients",
+    "n_clients": "clients",
+    "client_fraction": "participation",
+    "fraction_fit": "participation",
+    "sample_rate": "participation",
+    "dataset": "data",
+    "model": "models",
+    "strategy": "method",
+    "algorithm": "method",
+    "aggregation": "merge",
+    "random_seed": "seed",
+    "n_jobs": "workers",
+    "gpu": "device",
+    "normalization": "normalisation",
+}
+"""What other tools, papers and people call a key."""
+CHOOSERS = ("kind", "arch")
+CLOSE, NEAR = 0.8, 0.6
+"""How alike two words are, from 0 to 1: a slip of the finger, and a word that may have been meant."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A key at one address; ``kinds`` are those of the part there that have it, none for a section's own keys."""
+
+    address: str
+    key: KeyRow
+    kinds: tuple[str, ...] = ()
+    defaults: tuple[Any, ...] = ()
+    """What it is unless said, for each of the kinds."""
+
+    @property
+    def name(self) -> str:
+        return self.address.rpartition(".")[2]
+
+    @property
+    def section(self) -> str:
+        return self.address.rpartition(".")[0]
+
+
+@cache
+def every_place() -> dict[str, Place]:
+    """All addresses, those of the parts' keys included; a model's begin with ``models.NAME``."""
+    found: dict[str, Place] = {}
+    for place in _below(sections()[EXPERIMENT], "", ()):
+        former = found.get(place.address)
+        if former is None:
+            found[place.address] = place
+        elif not set(place.kinds) <= set(former.kinds):
+            both = (*former.kinds, *place.kinds), (*former.defaults, *place.defaults)
+            found[place.address] = Place(place.address, former.key, *both)
+    return found
+
+
+def _below(keys: Mapping[str, KeyRow], at: str, kinds: tuple[str, ...]) -> Iterator[Place]:
+    for name, key in keys.items():
+        address = f"{at}{name}"
+        if not key.slot or key.several or address == "models":
+            yield Place(address, key, kinds, (key.default,) * len(kinds))
+        if key.section:
+            yield from _below(sections()[key.section], f"{address}.", ())
+        if key.slot:
+            slot = slots()[key.slot]
+            inside = "models.NAME" if address == "models" else f"{address}[]" if key.several else address
+            usual = key.default.get(slot.chooser) if isinstance(key.default, dict) else None
+            yield Place(f"{inside}.{slot.chooser}", replace(key, default=usual))
+            for kind, part in slot.kinds.items():
+                yield from _below(part.keys, f"{inside}.", (kind,))
+
+
+def find_keys(word: str) -> list[Place]:
+    """The keys at and below a section, or those whose name has the word in it."""
+    word = OTHER_WORDS.get(word, word)
+    below = [place for address, place in every_place().items() if f"{_plain(address)}.".startswith(f"{_plain(word)}.")]
+    return below or [place for place in every_place().values() if word.lower() in _called(place)]
+
+
+def _called(place: Place) -> str:
+    """The name of a key; one that chooses a part is called after its slot."""
+    return _plain(place.section).rpartition(".")[2] if place.key.slot and place.name in CHOOSERS else place.name
+
+
+def meant(word: str, at: str = "", known: Mapping[str, object] | tuple[str, ...] = ()) -> str | None:
+    """The address that was probably meant by a key that is not in section ``at``, whose keys are ``known``.
+
+    A slip of the finger comes first, then the same word in another section, then whatever is near.
+    """
+    beside = f"{at}." if at else ""
+    for cutoff, elsewhere in ((CLOSE, _elsewhere(word, at)), (NEAR, None)):
+        if near := difflib.get_close_matches(word, list(known), n=1, cutoff=cutoff):
+            return f"{beside}{near[0]}"
+        if elsewhere:
+            return elsewhere
+    names = {place.name for place in every_place().values()}
+    near = difflib.get_close_matches(word, sorted(names), n=1, cutoff=CLOSE)
+    return _elsewhere(near[0], at) if near else None
+
+
+def _elsewhere(word: str, at: str) -> str | None:
+    """The address of a key of this very name: below the section if there is one, else wherever it is soonest found."""
+    words = {word.lower().replace("-", "_")}
+    words |= {OTHER_WORDS[one] for one in words if one in OTHER_WORDS}
+    places = [place.address for place in every_place().values() if place.name in words and "[]" not in place.address]
+    if sections()[EXPERIMENT].keys() & words:
+        return next(iter(sections()[EXPERIMENT].keys() & words))
+    near = [address for address in places if at and address.startswith(f"{at}.")]
+    return min(near or places, key=lambda address: address.count("."), default=None)
+
+
+def _plain(address: str) -> str:
+    return address.replace("[]", "")

@@ -1,0 +1,185 @@
+"""All that ``catalogue/details.json`` holds, from the code: an experiment's schema, from its sections to its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from typing import Any
+
+from pydantic.fields import FieldInfo
+
+from fedfuse.catalogue.details import KeyRow, PartRow
+from fedfuse.core.choice import is_address, part_at
+from fedfuse.core.errors import ConfigError
+from fedfuse.core.part import Part, Settings
+from fedfuse.experiment.config import ExperimentConfig
+from fedfuse.experiment.describing import (
+    Kinds,
+    base_in,
+    chooser_of,
+    is_kind,
+    key_row,
+    keys_of,
+    kinds_in,
+    kinds_of,
+    part_row,
+    section_in,
+)
+from fedfuse.methods import METHODS, Method
+from fedfuse.models import ARCHITECTURES
+
+CLOCK = "clock"
+"""The slot of amounts over devices, which several keys of the clock take."""
+MEANINGS = {
+    "optimizer": "how weights step: those of clients, of students, of first features",
+    CLOCK: "an amount for every device: a number, or a distribution of numbers",
+}
+"""Of slots that stand for several keys, each with a meaning of its own."""
+PAGES = {
+    "partition": "experiment-file.md#partitions",
+    "source": "experiment-file.md#sources",
+    "models": "models.md",
+    "optimizer": "experiment-file.md",
+    "upload": "upload.md",
+    "scores": "scores.md",
+    "merge": "merges.md",
+    "then": "merges.md",
+    "screen": "experiment-file.md#methods-and-combinations",
+    "teachers": "methods/fedbe.md",
+    "metrics": "metrics.md",
+    "engine": "engines.md",
+    CLOCK: "clock.md",
+}
+"""The page about all parts of a slot."""
+PART_PAGES = {
+    "merge.aligned": "alignment.md",
+    "merge.matched": "methods/fedma.md",
+    "merge.mean": "methods/fedavg.md",
+    "merge.momentum": "methods/fedavgm.md",
+    "source.generator": "generators.md",
+    "source.synthesised": "generators.md#no-data-at-all",
+    "engine.flower": "flower.md",
+    "start.saved": "experiment-file.md",
+}
+"""Pages about one part."""
+
+
+@dataclass
+class Found:
+    """What a walk has met, in its order."""
+
+    sections: dict[str, type[Settings]] = field(default_factory=dict)
+    slots: dict[Kinds, str] = field(default_factory=dict)
+    """Names by what fills each slot."""
+    places: dict[str, list[str]] = field(default_factory=dict)
+    """The keys at which each slot stands."""
+    first: dict[str, FieldInfo] = field(default_factory=dict)
+
+
+@cache
+def walked() -> Found:
+    """Every section and every slot of an experiment file."""
+    found = Found()
+    _walk(ExperimentConfig, "", found)
+    return found
+
+
+def details() -> dict[str, Any]:
+    """What the file should hold."""
+    found = walked()
+    return {
+        "sections": {name: _keys(keys_of(section, found.slots)) for name, section in found.sections.items()},
+        "slots": {name: _slot(name, kinds, found) for kinds, name in found.slots.items()},
+        "recipes": {name: method.recipe.model_dump(mode="json") for name, method in METHODS.items()},
+    }
+
+
+def foreign_parts(methods: Iterable[Method]) -> Iterator[tuple[str, str, PartRow]]:
+    """The slot, the kind and the description of every part of these methods that is not ours."""
+    found = walked()
+    for method in methods:
+        for slot in type(method.recipe).model_fields:
+            filled = getattr(method.recipe, slot)
+            for part in filled if isinstance(filled, tuple) else (filled,):
+                if isinstance(part, Part) and is_address(kind := getattr(part, part.chooser)):
+                    yield slot, kind, part_row(type(part), found.slots)
+
+
+def foreign_part(slot: str, address: str) -> PartRow:
+    """A part of one's own that fits into a slot."""
+    found = walked()
+    base = base_in(found.first[slot])
+    if base is None:
+        raise ConfigError(f"{slot} takes no parts but ours")
+    try:
+        return part_row(part_at(address, base), found.slots)
+    except ValueError as error:
+        raise ConfigError(f"{slot}: {error}") from None
+
+
+def _walk(settings: type[Settings], at: str, found: Found) -> None:
+    if not is_kind(settings):
+        found.sections[settings.__name__] = settings
+    for key, one in settings.model_fields.items():
+        place, kinds, section = f"{at}{key}", kinds_in(one), section_in(one)
+        if kinds:
+            _meet(kinds, key, "models.NAME" if place == "models" else place, one, found)
+        elif section is not None:
+            _walk(section, f"{place}.", found)
+
+
+def _meet(kinds: Kinds, key: str, place: str, one: FieldInfo, found: Found) -> None:
+    name = found.slots.setdefault(kinds, CLOCK if ".clock." in place else key)
+    found.first.setdefault(name, one)
+    places = found.places.setdefault(name, [])
+    if place not in places:
+        places.append(place)
+    for kind in kinds:
+        _walk(kind, f"{place}.", found)
+
+
+def _slot(name: str, kinds: Kinds, found: Found) -> dict[str, Any]:
+    described = key_row(found.first[name], found.slots)
+    return {
+        "meaning": MEANINGS.get(name, described.meaning),
+        "places": found.places[name],
+        "chooser": chooser_of(kinds[0]),
+        "several": described.several,
+        "kinds": {kind: _part(name, kind, part, found) for part in kinds for kind in kinds_of(part)},
+    }
+
+
+def _part(slot: str, kind: str, part: type[Settings], found: Found) -> dict[str, Any]:
+    users = tuple(name for name, method in METHODS.items() if _has(method.recipe.model_dump(), slot, kind))
+    page = PART_PAGES.get(f"{slot}.{kind}") or PAGES.get(slot) or (page_of(users[0]) if users else "")
+    row = part_row(part, found.slots)
+    meaning = ARCHITECTURES[kind].description if slot == "models" else row.meaning
+    return {"meaning": meaning, "text": row.text, "keys": _keys(row.keys), "methods": users, "page": f"docs/{page}"}
+
+
+def _has(recipe: Any, slot: str, kind: str) -> bool:
+    """Whether a part of this kind stands anywhere below a key that is called like its slot."""
+    if isinstance(recipe, dict):
+        here = recipe.get(slot)
+        named = [here] if isinstance(here, dict) else here if isinstance(here, tuple | list) else []
+        return any(one.get("kind") == kind for one in named) or any(_has(one, slot, kind) for one in recipe.values())
+    return isinstance(recipe, tuple | list) and any(_has(one, slot, kind) for one in recipe)
+
+
+def page_of(method: str) -> str:
+    """The page about a method: its own, that of the method that it is a variant of, or the bounds'."""
+    if METHODS[method].family == METHODS["centralised"].family:
+        return "methods/bounds.md"
+    base = method.removesuffix("-as-coded").removesuffix("-as-printed")
+    return f"methods/{'feded' if base.startswith('feded-') else base}.md"
+
+
+def _keys(rows: Mapping[str, KeyRow]) -> dict[str, dict[str, Any]]:
+    """Without what says nothing."""
+    return {
+        name: {key: value for key, value in asdict(row).items() if value != DULL[key]} for name, row in rows.items()
+    }
+
+
+DULL: dict[str, Any] = {**asdict(KeyRow("", "")), "meaning": None, "allowed": None}
