@@ -12,17 +12,31 @@ import pytest
 from tests.cli.test_cli import InProcess, only_sentence
 from tests.cli.test_cli import in_process as in_process
 
-HEAVY = {"torch", "numpy", "scipy", "sklearn", "matplotlib", "pyarrow", "PIL", "pandas", "yaml", "safetensors"}
+HEAVY = {"torch", "numpy", "scipy", "sklearn", "matplotlib", "pyarrow", "PIL", "pandas", "safetensors"}
 OPTIONS = {"typer", "pydantic"}
 """What reads options."""
-WORDS = [["methods"], ["datasets"], ["models"], ["presets"], ["run", "nosuch"], ["compare", "nosuch.yaml"]]
-WITH_OPTIONS = [
-    ["--version"],
-    ["methods", "fedafg"],
+WORDS = [
+    *([name] for name in ("methods", "datasets", "models", "presets", "parts", "keys", "--version", "metods")),
+    *(["methods", name] for name in ("feddf", "fedafg")),
     ["datasets", "digits"],
+    ["models", "resnet8"],
+    ["parts", "merge", "ties"],
+    ["keys", "alpha"],
     ["presets", "digits"],
+    ["run", "nosuch"],
+    ["compare", "nosuch.yaml"],
     ["run", "digits", "--method", "fedafg"],
+    ["run", "digits", "--set", "lr=3"],
     ["compare", "digits", "--methods", "fedavg,fedafg"],
+]
+WITH_OPTIONS = [
+    ["-h"],
+    ["run", "-h"],
+    ["generator", "trian"],
+    ["methods", "feddf", "--yaml"],
+    ["run", "--method", "fedafg", "digits"],
+    ["run", "digits", "--rounds", "3"],
+    ["completion", "--line", "fish", "fedfuse run digits --set "],
 ]
 SCRIPT = """
 import contextlib, io, json, sys

@@ -86,6 +86,11 @@ def recipes() -> dict[str, dict[str, Any]]:
     return _read()["recipes"]  # type: ignore[no-any-return]
 
 
+def own_data() -> tuple[str, ...]:
+    """Names of ``data`` that stand for data of one's own."""
+    return tuple(_read()["own_data"])
+
+
 def expanded(
     keys: Mapping[str, KeyRow], values: Mapping[str, Any], at: str = "", known: Mapping[str, SlotRow] | None = None
 ) -> Iterator[tuple[str, Any, KeyRow]]:

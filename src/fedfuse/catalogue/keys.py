@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 from fedfuse.catalogue.details import EXPERIMENT, KeyRow, sections, slots
+from fedfuse.core.errors import shortened, suggest
 
 OTHER_WORDS = {
     "lr": "learning_rate",
@@ -54,6 +55,9 @@ class Place:
     defaults: tuple[Any, ...] = ()
     """What it is unless said, for each of the kinds."""
 
+    is_usual: bool = True
+    """Whether an experiment has it if nobody chooses another part."""
+
     @property
     def name(self) -> str:
         return self.address.rpartition(".")[2]
@@ -61,6 +65,16 @@ class Place:
     @property
     def section(self) -> str:
         return self.address.rpartition(".")[0]
+
+    @property
+    def chooses(self) -> bool:
+        """Whether it says which part stands in its section."""
+        return bool(self.key.slot) and self.name in CHOOSERS
+
+    @property
+    def asked(self) -> str:
+        """The address by which people ask for it: a slot's own, not that of its kind."""
+        return self.section if self.chooses else self.address
 
 
 @cache
@@ -73,24 +87,26 @@ def every_place() -> dict[str, Place]:
             found[place.address] = place
         elif not set(place.kinds) <= set(former.kinds):
             both = (*former.kinds, *place.kinds), (*former.defaults, *place.defaults)
-            found[place.address] = Place(place.address, former.key, *both)
+            found[place.address] = Place(place.address, former.key, *both, former.is_usual or place.is_usual)
     return found
 
 
-def _below(keys: Mapping[str, KeyRow], at: str, kinds: tuple[str, ...]) -> Iterator[Place]:
+def _below(keys: Mapping[str, KeyRow], at: str, kinds: tuple[str, ...], is_usual: bool = True) -> Iterator[Place]:
     for name, key in keys.items():
         address = f"{at}{name}"
         if not key.slot or key.several or address == "models":
-            yield Place(address, key, kinds, (key.default,) * len(kinds))
+            yield Place(address, key, kinds, (key.default,) * len(kinds), is_usual)
         if key.section:
-            yield from _below(sections()[key.section], f"{address}.", ())
+            yield from _below(
+                sections()[key.section], f"{address}.", (), is_usual and (key.required or key.default is not None)
+            )
         if key.slot:
             slot = slots()[key.slot]
             inside = "models.NAME" if address == "models" else f"{address}[]" if key.several else address
             usual = key.default.get(slot.chooser) if isinstance(key.default, dict) else None
-            yield Place(f"{inside}.{slot.chooser}", replace(key, default=usual))
+            yield Place(f"{inside}.{slot.chooser}", replace(key, default=usual), is_usual=is_usual)
             for kind, part in slot.kinds.items():
-                yield from _below(part.keys, f"{inside}.", (kind,))
+                yield from _below(part.keys, f"{inside}.", (kind,), is_usual and kind == usual)
 
 
 def find_keys(word: str) -> list[Place]:
@@ -102,34 +118,45 @@ def find_keys(word: str) -> list[Place]:
 
 def _called(place: Place) -> str:
     """The name of a key; one that chooses a part is called after its slot."""
-    return _plain(place.section).rpartition(".")[2] if place.key.slot and place.name in CHOOSERS else place.name
+    return _plain(place.asked).rpartition(".")[2]
 
 
-def meant(word: str, at: str = "", known: Mapping[str, object] | tuple[str, ...] = ()) -> str | None:
-    """The address that was probably meant by a key that is not in section ``at``, whose keys are ``known``.
+def suggested(word: str, at: tuple[str, ...], known: Iterable[str]) -> str:
+    """What a key that is not there was probably meant to be, as the end of a sentence."""
+    known = list(known)
+    found = meant(word, ".".join(at), known)
+    if at and found in sections()[EXPERIMENT] and found not in known:
+        return f" ('{found}' stands at the top of the file)"
+    return f" (did you mean '{found}'?)" if found else suggest(word, known)
 
-    A slip of the finger comes first, then the same word in another section, then whatever is near.
+
+def meant(word: str, at: str = "", known: Iterable[str] = ()) -> str | None:
+    """What was probably meant by a key that is not among the keys ``known`` of section ``at``.
+
+    A slip of the finger comes first, then the same word in another section, by its address, then whatever is near.
     """
-    beside = f"{at}." if at else ""
-    for cutoff, elsewhere in ((CLOSE, _elsewhere(word, at)), (NEAR, None)):
+    word = shortened(word)
+    for cutoff in (CLOSE, NEAR):
         if near := difflib.get_close_matches(word, list(known), n=1, cutoff=cutoff):
-            return f"{beside}{near[0]}"
-        if elsewhere:
+            return near[0]
+        if cutoff == CLOSE and (elsewhere := _elsewhere(word, at)):
             return elsewhere
-    names = {place.name for place in every_place().values()}
-    near = difflib.get_close_matches(word, sorted(names), n=1, cutoff=CLOSE)
+    names = sorted({place.name for place in every_place().values()})
+    near = difflib.get_close_matches(word, names, n=1, cutoff=CLOSE)
     return _elsewhere(near[0], at) if near else None
 
 
 def _elsewhere(word: str, at: str) -> str | None:
-    """The address of a key of this very name: below the section if there is one, else wherever it is soonest found."""
-    words = {word.lower().replace("-", "_")}
-    words |= {OTHER_WORDS[one] for one in words if one in OTHER_WORDS}
-    places = [place.address for place in every_place().values() if place.name in words and "[]" not in place.address]
-    if sections()[EXPERIMENT].keys() & words:
-        return next(iter(sections()[EXPERIMENT].keys() & words))
-    near = [address for address in places if at and address.startswith(f"{at}.")]
-    return min(near or places, key=lambda address: address.count("."), default=None)
+    """The address of a key of this very name: below the section, else one that every experiment has, else the first."""
+    plain = word.lower().replace("-", "_")
+    name = OTHER_WORDS.get(plain, plain)
+    if name in sections()[EXPERIMENT]:
+        return name
+    places = [place for place in every_place().values() if _called(place) == name and "[]" not in place.address]
+    inside = [place for place in places if at and place.address.startswith(f"{at}.")]
+    usual = [place for place in places if place.is_usual]
+    best = inside or usual or places
+    return min((place.asked for place in best), key=lambda address: address.count("."), default=None)
 
 
 def _plain(address: str) -> str:

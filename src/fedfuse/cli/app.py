@@ -1,13 +1,9 @@
-"""The command line as Typer reads it: the commands that are registered in ``commands.py``, and its own options."""
+"""The command line as Typer reads it: the commands that are registered in ``commands.py``."""
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
-import fedfuse
-from fedfuse.cli.console import console
 from fedfuse.cli.group import Commands
 
 app = typer.Typer(
@@ -18,11 +14,10 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
-@app.callback(invoke_without_command=True)
-def _options(version: Annotated[bool, typer.Option("--version", help="print the version and exit")] = False) -> None:
-    if version:
-        console.print(f"fedfuse {fedfuse.__version__}", highlight=False)
-        raise typer.Exit
+@app.callback()
+def _no_options() -> None:
+    """``--version`` and ``--traceback`` are obeyed before Typer reads anything (``command_line.py``)."""

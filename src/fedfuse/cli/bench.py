@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def bench(
-    workloads: Annotated[list[str] | None, typer.Argument(metavar="[W1...]", help="only these (default: all)")] = None,
+    workloads: Annotated[list[str] | None, typer.Argument(metavar="WORKLOAD", help="only these (default: all)")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="fewer and smaller ones, less than a minute")] = False,
     turns: Annotated[int, typer.Option(min=1, help="of each contender; several show how much a ratio varies")] = 1,
     assignments: Annotated[

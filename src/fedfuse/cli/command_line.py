@@ -3,29 +3,43 @@
 from __future__ import annotations
 
 import errno
+import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
+from itertools import pairwise
 from typing import Any, NoReturn
 
-from fedfuse.cli.console import errors
+from fedfuse.cli.commands import COMMANDS
 from fedfuse.cli.imports import quick_imports
 from fedfuse.cli.interrupts import hear_interrupts, ignore_interrupts
-from fedfuse.core.errors import FedfuseError, OlderKeyWarning
-from fedfuse.experiment.finding import find_experiment
+from fedfuse.core.errors import ConfigError, FedfuseError, OlderKeyWarning, unknown
+from fedfuse.core.version import __version__
+
+TRACEBACK = "--traceback"
+LISTED = {"methods": 1, "datasets": 1, "models": 1, "presets": 1, "parts": 2, "keys": 1}
+"""Commands that need no options, and how many names may follow them."""
 
 
 def main() -> None:
     """Run the command line; mistakes end with one sentence and exit code 2, a run that taught nothing with 3."""
     hear_interrupts()
     warnings.showwarning = partial(_note, warnings.showwarning)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a name that the terminal has no letters for is no reason to stop
+            stream.reconfigure(errors="replace")
+    words = [word for word in sys.argv[1:] if word != TRACEBACK]
+    traced = len(words) < len(sys.argv) - 1 or os.environ.get("FEDFUSE_TRACEBACK", "") not in ("", "0")
     try:
-        _obey(sys.argv[1:])
+        _obey(words)
     except FedfuseError as error:
-        _fail(str(error), error.exit_code)
+        _fail(str(error), error.exit_code, error if traced else None)
+    except BrokenPipeError:
+        _nobody_reads()
     except OSError as error:
-        _fail(_disk_sentence(error), FedfuseError.exit_code)
+        _fail(_disk_sentence(error), FedfuseError.exit_code, error if traced else None)
     except KeyboardInterrupt:
         _fail("interrupted", FedfuseError.exit_code)
     finally:
@@ -35,7 +49,7 @@ def main() -> None:
 def _note(otherwise: Callable[..., None], message: Warning | str, *where: Any) -> None:
     """What we warn of is meant for the person at the terminal; the rest is as Python shows it."""
     if isinstance(message, OlderKeyWarning):
-        errors.print(f"note: {message}", highlight=False, markup=False, soft_wrap=True)
+        sys.stderr.write(f"note: {message}\n")
     else:
         otherwise(message, *where)
 
@@ -43,16 +57,53 @@ def _note(otherwise: Callable[..., None], message: Warning | str, *where: Any) -
 def _obey(words: Sequence[str]) -> None:
     """Do what needs no options at once: typer, which reads them, takes longer to import than to print any list."""
     match words:
-        case [("methods" | "datasets" | "models" | "presets") as name]:
-            from fedfuse.cli.lists import LISTS
+        case [name, *names] if len(names) <= LISTED.get(name, -1) and not any(map(_is_option, names)):
+            from fedfuse.cli.lists import show
 
-            LISTS[name]()
+            show(name, *names)
             return
-        case ["run" | "compare", name] if not name.startswith("-"):
-            find_experiment(name)
+        case ["completion", "--line", *asked]:
+            from fedfuse.cli.completion import answer
+
+            with suppress(Exception):  # a shell wants words, whatever is wrong with the line
+                answer(*asked)
+            return
+        case ["--version"]:
+            sys.stdout.write(f"fedfuse {__version__}\n")
+            return
+        case [name, *_] if not _is_option(name) and name not in COMMANDS:
+            _check_command(name)
+        case ["run" | "compare" as name, experiment, *rest] if not _is_option(experiment):
+            _check_experiment(experiment, rest, methods=name == "run")
     with quick_imports():
-        from fedfuse.cli.app import app
-    app()
+        from fedfuse.cli.parsing import obey
+    obey(words)
+
+
+def _is_option(word: str) -> bool:
+    return word.startswith("-")
+
+
+def _check_experiment(name: str, words: Sequence[str], methods: bool) -> None:
+    """Refuse what is surely misspelt, in the sentence that the command itself would have for it, only much later."""
+    from fedfuse.experiment.finding import check_keys, check_method, find_experiment
+
+    find_experiment(name)
+    said = [(option, value) for option, value in pairwise(words) if option in ("--set", "--method", "--methods")]
+    shortcuts = [f"method={value}" for option, value in said if option == "--method" and methods]
+    changes = [*shortcuts, *(value for option, value in said if option == "--set")]
+    if changes or name.endswith((".yaml", ".yml")):
+        check_keys(name, changes, methods)
+    for method in (word.strip() for option, value in said if option == "--methods" for word in value.split(",")):
+        check_method(method, name)
+
+
+def _check_command(name: str) -> None:
+    """Refuse a command that neither we nor any other package has."""
+    from fedfuse.cli import entry_points
+
+    if entry_points.find(name) is None:
+        raise ConfigError(unknown("command", name, [*COMMANDS, *entry_points.names()]))
 
 
 def _disk_sentence(error: OSError) -> str:
@@ -62,7 +113,28 @@ def _disk_sentence(error: OSError) -> str:
     return f"{error.strerror or error}{where}"
 
 
-def _fail(sentence: str, code: int) -> NoReturn:
+def _fail(sentence: str, code: int, error: BaseException | None = None) -> NoReturn:
     ignore_interrupts()
-    errors.print(f"fedfuse: {sentence}", style="red", markup=False, highlight=False, soft_wrap=True)
+    if error is not None:
+        _show_traceback(error)
+    coloured = sys.stderr.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+    begin, end = ("\x1b[31m", "\x1b[0m") if coloured else ("", "")
+    sys.stderr.write(f"{begin}fedfuse: {sentence}{end}\n")
     sys.exit(code)
+
+
+def _show_traceback(error: BaseException) -> None:
+    """With what a sentence otherwise stands in the place of: the error that it was made from."""
+    import traceback
+
+    inner: BaseException | None = error
+    while inner is not None:
+        inner.__suppress_context__ = inner.__cause__ is not None
+        inner = inner.__cause__ or inner.__context__
+    traceback.print_exception(error)
+
+
+def _nobody_reads() -> NoReturn:
+    """``fedfuse methods | head``: whoever read the output has seen enough."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(1)

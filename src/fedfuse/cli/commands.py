@@ -24,6 +24,7 @@ SECTIONS = {
         "keys": "fedfuse.cli.keys:keys",
         "presets": "fedfuse.cli.presets:presets",
         "schema": "fedfuse.cli.schema:schema",
+        "completion": "fedfuse.cli.completion:completion",
     },
     "Operation": {
         "monitor": "fedfuse.cli.monitor:monitor",

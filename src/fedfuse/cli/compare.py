@@ -7,16 +7,19 @@ from typing import Annotated
 
 import typer
 
-from fedfuse.cli.console import console, print_facts, print_sheet, say
 from fedfuse.cli.options import Assignments
 from fedfuse.cli.words import go_on_with, seeds_of, words_of
-from fedfuse.experiment.finding import check_method, find_experiment
+from fedfuse.experiment.finding import check_keys, check_method
 
 
 def compare(
     experiments: Annotated[list[str], typer.Argument(metavar="FILE...", help="YAML files or presets")],
-    methods: Annotated[str, typer.Option(help="methods, separated by commas (default: the file's own)")] = "",
-    seeds: Annotated[str, typer.Option(help="seeds, separated by commas (default: the file's own)")] = "",
+    methods: Annotated[
+        str, typer.Option(metavar="METHOD,...", help="methods, separated by commas (default: the file's own)")
+    ] = "",
+    seeds: Annotated[
+        str, typer.Option(metavar="SEEDS", help="seeds, separated by commas (default: the file's own)")
+    ] = "",
     assignments: Assignments = None,
     out: Annotated[Path | None, typer.Option(help="folder for all runs (default: runs/compare-NAME)")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="replace other runs that are in its folders")] = False,
@@ -24,10 +27,11 @@ def compare(
 ) -> None:
     """Run methods and seeds side by side. Runs that are there are kept, unfinished ones go on."""
     for experiment in experiments:
-        find_experiment(experiment)
+        check_keys(experiment, assignments or (), methods=False)
     for method in words_of(methods):
         check_method(method, experiments[0])
     from fedfuse.cli.batch import batch_progress
+    from fedfuse.cli.console import console, print_facts, print_sheet, say
     from fedfuse.cli.metric_results import comparison_metric_sheets
     from fedfuse.cli.remarks import hints
     from fedfuse.experiment.comparison import complete, plan, rehearse

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from fedfuse.report.sheet import Sheet
 
 console = Console()
-errors = Console(stderr=True)
 
 
 def print_sheet(sheet: Sheet) -> None:

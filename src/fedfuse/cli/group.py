@@ -6,69 +6,90 @@ from importlib import import_module
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from fedfuse.cli import entry_points
 from fedfuse.cli.commands import COMMANDS, SECTIONS
+from fedfuse.cli.help import front_text, help_text
+from fedfuse.cli.surface import Surface, purpose_of, read
 from fedfuse.core.errors import ConfigError, FedfuseError, unknown
 
 ANY_WORDS = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
-class Commands(TyperGroup):
+class Command(TyperCommand):
+    """One command, with a help text of our own."""
+
+    surface: Surface
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        formatter.write(help_text(ctx.command_path, self.surface))
+
+
+class Group(TyperGroup):
+    """Several commands under one name."""
+
+    surface: Surface
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        formatter.write(help_text(ctx.command_path, self.surface))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if self.get_command(ctx, args[0]) is None:
+            inside = "" if ctx.parent is None else f"{ctx.command_path.rpartition(' ')[2]}: "
+            raise ConfigError(f"{inside}{unknown('command', args[0], self.list_commands(ctx))}")
+        return super().resolve_command(ctx, args)
+
+
+class Commands(Group):
     """The commands of ``commands.py``, and those of installed packages under names that ours do not have."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [*COMMANDS, *entry_points.names()]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name in COMMANDS:
-            module, _, attribute = COMMANDS[cmd_name].partition(":")
-            return _command(cmd_name, getattr(import_module(module), attribute))
-        return _from_elsewhere(cmd_name)
+        return _command(cmd_name, found) if (found := load(cmd_name)) is not None else None
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if self.get_command(ctx, args[0]) is None:
-            raise ConfigError(unknown("command", args[0], self.list_commands(ctx)))
-        return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """What each is for, in a line, below the heading of its section."""
+    def format_help(self, ctx: Any, formatter: Any) -> None:
         sections = {**{title: list(own) for title, own in SECTIONS.items()}, "Other packages": entry_points.names()}
-        indent = max(map(len, self.list_commands(ctx)))
-        for title, names in sections.items():
-            rows = [(name.ljust(indent), _purpose(self.get_command(ctx, name))) for name in names]
-            if rows:
-                with formatter.section(title):
-                    formatter.write_dl(rows)
+        purposes = {title: [(name, purpose_of(load(name))) for name in names] for title, names in sections.items()}
+        formatter.write(front_text(ctx.command_path, str(self.help), purposes))
 
 
-def _purpose(command: Any) -> str:
-    """The first sentence of its help."""
-    return str(command.get_short_help_str(200))
-
-
-def _from_elsewhere(name: str) -> Any:
-    """What an entry point names; one that cannot be loaded says so when it is called, and disturbs nobody else."""
+def load(name: str) -> Any:
+    """The function or Typer app behind a command's name; one of another package that cannot be loaded says so."""
+    if name in COMMANDS:
+        module, _, attribute = COMMANDS[name].partition(":")
+        return getattr(import_module(module), attribute)
     point = entry_points.find(name)
     if point is None:
         return None
     try:
-        return _command(name, point.load())
+        return point.load()
     except Exception as error:
         sentence = f"{name} of {point.value} cannot be loaded: {error}"
 
         def refuse() -> None:
             raise FedfuseError(sentence)
 
-        return _command(name, refuse, help=sentence, context_settings=ANY_WORDS)
+        refuse.__doc__ = sentence
+        return refuse
 
 
-def _command(name: str, found: Any, **options: Any) -> Any:
+def _command(name: str, found: Any) -> Any:
     """A Typer app is a group of commands, a function is one command."""
     host = typer.Typer(add_completion=False, rich_markup_mode=None)
     if isinstance(found, typer.Typer):
-        host.add_typer(found, name=name)
+        for info in found.registered_commands:
+            info.cls = Command if info.cls in (None, TyperCommand) else info.cls
+        host.add_typer(found, name=name, cls=Group)
     else:
-        host.command(name, **options)(found)
-    return typer.main.get_group(host).commands[name]
+        host.command(name, cls=Command, context_settings=ANY_WORDS if found.__name__ == "refuse" else None)(found)
+    return _described(typer.main.get_group(host).commands[name], read(name, found))
+
+
+def _described(command: Any, surface: Surface) -> Any:
+    command.surface = surface
+    for inner in surface.commands:
+        command.commands[inner.name].surface = inner
+    return command

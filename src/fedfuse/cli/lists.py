@@ -81,14 +81,44 @@ def list_parts() -> None:
     )
 
 
+def list_keys() -> None:
+    """Every key of an experiment that chooses nothing."""
+    from fedfuse.catalogue.details import slots
+    from fedfuse.cli.shown import Shown, grouped
+
+    shown = [Shown.at(address, key.default, key) for address, key in listing.list_keys().items()]
+    print_lines(grouped(shown, slots(), console.width))
+    print_lines(["", "fedfuse parts SLOT: the keys of other kinds; --set KEY=VALUE changes any key"])
+
+
 LISTS: dict[str, Callable[[], None]] = {
     "methods": list_methods,
     "datasets": list_datasets,
     "models": list_models,
     "presets": list_presets,
     "parts": list_parts,
+    "keys": list_keys,
 }
 """By the command that prints each when nothing follows it."""
+
+
+def show(what: str, *names: str | None) -> None:
+    """The list, or what there is to know about one entry of it."""
+    given = [name for name in names if name is not None]
+    if not given:
+        LISTS[what]()
+        return
+    from fedfuse.cli import named
+
+    by_name = {
+        "methods": named.show_method,
+        "datasets": named.show_dataset,
+        "models": named.show_model,
+        "presets": named.show_preset,
+        "parts": named.show_parts,
+        "keys": named.show_keys,
+    }
+    by_name[what](*given)  # type: ignore[operator]
 
 
 def _print_table(

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
-from fedfuse.core.errors import ConfigError, unknown
 
-
-def presets(name: Annotated[str | None, typer.Argument(help="print this preset to start from")] = None) -> None:
+def presets(
+    name: Annotated[str | None, typer.Argument(metavar="PRESET", help="print this preset to start from")] = None,
+) -> None:
     """List the experiment files inside the package, or print one."""
-    if name is None:
-        from fedfuse.cli.lists import list_presets
+    from fedfuse.cli.lists import show
 
-        list_presets()
-        return
-    from fedfuse.experiment import presets as shipped
-
-    if name not in shipped.names():
-        raise ConfigError(unknown("preset", name, shipped.names()))
-    sys.stdout.write(shipped.text(name))
+    show("presets", name)

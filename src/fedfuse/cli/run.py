@@ -6,34 +6,35 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from fedfuse.cli.console import print_event, print_facts, print_sheet, say
 from fedfuse.cli.imports import quick_imports
 from fedfuse.cli.options import Assignments, Quiet
 from fedfuse.cli.words import go_on_with
-from fedfuse.experiment.finding import check_method, find_experiment
+from fedfuse.experiment.finding import check_keys
 
 
 def run(
     experiment: Annotated[str, typer.Argument(metavar="FILE_OR_PRESET", help="YAML file, preset or run folder")],
-    method: Annotated[str | None, typer.Option(metavar="NAME", help="the method (default: the file's own)")] = None,
+    method: Annotated[str | None, typer.Option(metavar="METHOD", help="the method (default: the file's own)")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="the seed (default: the file's own)")] = None,
     assignments: Assignments = None,
     resume: Annotated[bool, typer.Option("--resume", help="go on with an interrupted run")] = False,
     out: Annotated[Path | None, typer.Option(help="run folder (default: runs/NAME-METHOD-seedN)")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="replace a run that is already there")] = False,
-    engine: Annotated[str | None, typer.Option(metavar="KIND", help="where clients run: local or ray")] = None,
+    engine: Annotated[str | None, typer.Option(metavar="ENGINE", help="where clients run: local or ray")] = None,
     workers: Annotated[int | None, typer.Option(min=0, help="clients at the same time, in processes")] = None,
     address: Annotated[str | None, typer.Option(help="with --engine ray: the cluster to join")] = None,
     quiet: Quiet = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the run's events, a line of JSON each")] = False,
 ) -> None:
     """Run one experiment."""
-    find_experiment(experiment)
-    if method is not None and not any(assignment.startswith("method") for assignment in assignments or ()):
-        check_method(method, experiment)
+    shortcuts = [f"{key}={value}" for key, value in (("method", method), ("seed", seed)) if value is not None]
+    changes = [*shortcuts, *_engine(engine, workers, address), *(assignments or ())]
+    check_keys(experiment, changes)
     with quick_imports():
+        from rich.console import Console
+
+        from fedfuse.cli.console import print_event, print_facts, print_sheet, say
         from fedfuse.cli.metric_results import metric_sheets
         from fedfuse.cli.progress import RunProgress
         from fedfuse.cli.remarks import hints, how_to_go_on
@@ -41,8 +42,7 @@ def run(
         from fedfuse.experiment.run import Experiment, run_folder
         from fedfuse.experiment.sheets import closing_facts, summary_sheet
 
-    shortcuts = [f"{key}={value}" for key, value in (("method", method), ("seed", seed)) if value is not None]
-    loaded = Experiment.load(experiment, [*shortcuts, *_engine(engine, workers, address), *(assignments or ())])
+    loaded = Experiment.load(experiment, changes)
     folder = run_folder(experiment, out, resume) or loaded.default_folder
     config = loaded.config
     quiet = quiet or as_json

@@ -20,10 +20,13 @@ class ConfigError(FedfuseError):
 class UnknownKeyError(ConfigError, ValueError):
     """A key that nothing answers to, beside those that something does; ``at`` is the section that has no such key."""
 
-    def __init__(self, key: str, known: Iterable[str], at: tuple[str, ...] = (), where: str = "") -> None:
+    def __init__(
+        self, key: str, known: Iterable[str], at: tuple[str, ...] = (), where: str = "", suggestion: str | None = None
+    ) -> None:
         self.key, self.known, self.at = key, tuple(known), at
         section = f"{'.'.join(at)}: " if at else ""
-        super().__init__(f"{where}{section}{unknown('key', key, self.known)}")
+        near = suggest(key, self.known) if suggestion is None else suggestion
+        super().__init__(f"{where}{section}unknown key '{shortened(key)}'{near}")
 
 
 class DataError(FedfuseError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn
 
 import yaml
@@ -28,6 +29,23 @@ def load_yaml(text: str, where: str) -> Any:
         raise ConfigError(f"{where} is not YAML: {_problem(error)}") from None
     except (ValueError, OverflowError):  # a character or version whose number is too high
         raise ConfigError(f"{where} is not YAML: a number in it is too high") from None
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """An experiment file as a raw mapping."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+        check_length(len(content), str(path))
+        text = content.decode("utf-8")
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path} is not a text file in UTF-8") from None
+    raw = load_yaml(text, str(path))
+    if not isinstance(raw, dict):
+        raise ConfigError(f"{path} should be a mapping of keys such as data, models and method")
+    return raw
 
 
 def dump_yaml(value: Any) -> str:

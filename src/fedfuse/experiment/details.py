@@ -13,6 +13,7 @@ from fedfuse.catalogue.details import KeyRow, PartRow
 from fedfuse.core.choice import is_address, part_at
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.part import Part, Settings
+from fedfuse.data.settings import OWN_FILES
 from fedfuse.experiment.config import ExperimentConfig
 from fedfuse.experiment.describing import (
     Kinds,
@@ -91,6 +92,7 @@ def details() -> dict[str, Any]:
     return {
         "sections": {name: _keys(keys_of(section, found.slots)) for name, section in found.sections.items()},
         "slots": {name: _slot(name, kinds, found) for kinds, name in found.slots.items()},
+        "own_data": OWN_FILES,
         "recipes": {name: method.recipe.model_dump(mode="json") for name, method in METHODS.items()},
     }
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from fedfuse.core.errors import ConfigError, unknown
 from fedfuse.experiment import presets
 
 YAML = (".yaml", ".yml")
+CHOOSERS = ("kind", "arch")
 
 
 def find_experiment(given: str | Path) -> Path | None:
@@ -24,6 +27,60 @@ def find_experiment(given: str | Path) -> Path | None:
     if str(given) in presets.names():
         return None
     raise ConfigError(unknown("file or preset", str(given), presets.names()))
+
+
+def check_keys(given: str | Path, assignments: Sequence[str], methods: bool = True) -> None:
+    """Refuse a misspelt key, kind or word of an experiment, in the sentence that it would get later.
+
+    What a run folder holds was written by us. ``methods`` says whether keys of methods are meant for this one's.
+    """
+    from fedfuse.catalogue.misspelt import misspellings
+    from fedfuse.core.yaml_text import load_yaml, read_yaml
+
+    path = find_experiment(given)
+    if path is not None and path.is_dir():
+        return
+    raw = load_yaml(presets.text(str(given)), str(given)) if path is None else read_yaml(path)
+    changed = _changed(raw, assignments)
+    if not methods:
+        changed.pop("method", None)
+    for problem in misspellings(changed, str(given)):
+        raise problem
+
+
+def _changed(raw: dict[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
+    """The experiment with assignments, as far as they can be followed here; whoever reads it for good knows better."""
+    from fedfuse.core.yaml_text import load_yaml
+
+    pairs = (one.partition("=") for one in assignments)
+    changes = [(address.split("."), text) for address, equals, text in pairs if equals and address]
+    for keys, text in changes:
+        try:
+            value = load_yaml(text, "a value")
+        except ConfigError:
+            continue
+        if keys == ["method"] and isinstance(value, str):
+            keys = ["method", "name"]
+        node: Any = raw
+        for key in keys[:-1]:
+            if key == "method" and isinstance(node.get(key, ""), str):
+                node[key] = {"name": node[key]} if key in node else {}
+            node = node.setdefault(key, {})
+            if not isinstance(node, dict):
+                break
+        else:
+            chooses = len(keys) > 1 and (keys[-1] in CHOOSERS or keys == ["method", "name"])
+            if chooses and isinstance(value, str) and node.get(keys[-1], value) != value:
+                _forget(node, keys[:-1], changes)
+            node[keys[-1]] = value
+    return raw
+
+
+def _forget(node: dict[str, Any], at: list[str], changes: Sequence[tuple[list[str], str]]) -> None:
+    """Drop what the file says about a part of another kind; what an assignment said stays."""
+    said = {keys[len(at)] for keys, _ in changes if keys[: len(at)] == at and len(keys) > len(at)}
+    for key in [key for key in node if key not in said]:
+        del node[key]
 
 
 def check_method(name: str, experiment: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fedfuse.catalogue.keys import suggested
 from fedfuse.core.errors import ConfigError, UnknownKeyError, shortened, suggest
 
 
@@ -13,7 +14,8 @@ def refusal(error: Mapping[str, Any], raw: Any, section: tuple[str, ...], where:
     address = (*section, *_address(error, raw))
     cause = error.get("ctx", {}).get("error")
     if isinstance(cause, UnknownKeyError):
-        return UnknownKeyError(cause.key, cause.known, address, f"{where}: ")
+        near = suggested(cause.key, address, cause.known)
+        return UnknownKeyError(cause.key, cause.known, address, f"{where}: ", near)
     return ConfigError(f"{where}: {_sentence(error, '.'.join(address))}")
 
 

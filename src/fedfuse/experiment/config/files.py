@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.part import Settings
-from fedfuse.core.yaml_text import MOST_BYTES, check_length, load_yaml
 from fedfuse.experiment.config.error_messages import refusal
 from fedfuse.experiment.config.extent import check_extent
 from fedfuse.experiment.config.schema import ExperimentConfig, Raw, changed_recipe, changes_of_methods, complete
@@ -51,20 +49,3 @@ def checked(kind: type[T], raw: Raw, where: str, section: tuple[str, ...] = ()) 
         return kind.model_validate(raw)
     except ValidationError as error:
         raise refusal(error.errors()[0], raw, section, where) from None
-
-
-def read_yaml(path: Path) -> Raw:
-    """An experiment file as a raw mapping."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
-        check_length(len(content), str(path))
-        text = content.decode("utf-8")
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"{path} is not a text file in UTF-8") from None
-    raw = load_yaml(text, str(path))
-    if not isinstance(raw, dict):
-        raise ConfigError(f"{path} should be a mapping of keys such as data, models and method")
-    return raw

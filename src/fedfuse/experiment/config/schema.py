@@ -10,7 +10,8 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from fedfuse.core.errors import ConfigError, shortened, suggest
+from fedfuse.catalogue.keys import suggested
+from fedfuse.core.errors import ConfigError, shortened
 from fedfuse.core.foreign import source_sha256
 from fedfuse.core.part import Settings, addresses_in
 from fedfuse.core.yaml_text import MOST_BYTES, dump_yaml
@@ -166,7 +167,8 @@ def complete(raw: Mapping[str, Any]) -> Raw:
     """``raw`` with its ``method`` filled in from the published recipe and from what ``methods`` changes in it."""
     for key in raw:
         if key not in ExperimentConfig.model_fields:
-            raise ConfigError(f"unknown key '{shortened(str(key))}'{_suggest_key(str(key))}")
+            near = suggested(str(key), (), tuple(ExperimentConfig.model_fields))
+            raise ConfigError(f"unknown key '{shortened(str(key))}'{near}")
     methods = changes_of_methods(raw)
     chosen = as_mapping(raw.get("method", "fedavg"))
     name = str(chosen.get("name", "fedavg"))
@@ -193,15 +195,6 @@ def changed_recipe(name: str, changes: Mapping[str, Any]) -> Raw:
     """The published recipe with changes on top."""
     base = find_method(name).recipe.model_dump(mode="json")
     return overlay(base, renewed(changes, base))
-
-
-def _suggest_key(key: str) -> str:
-    """A misplaced key is pointed to its section, a misspelt one to its neighbour."""
-    for section, field in ExperimentConfig.model_fields.items():
-        kind = field.annotation
-        if isinstance(kind, type) and issubclass(kind, Settings) and key in kind.model_fields:
-            return f" (did you mean '{section}.{key}'?)"
-    return suggest(key, ExperimentConfig.model_fields)
 
 
 def as_mapping(method: Any) -> Raw:
