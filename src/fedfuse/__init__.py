@@ -68,6 +68,7 @@ __all__ = [
     "bench",
     "check_data",
     "compare",
+    "doctor",
     "expected_seconds",
     "fuse",
     "kl",
@@ -83,6 +84,8 @@ __all__ = [
     "replay",
     "run",
     "run_all",
+    "search",
+    "starter",
 ]
 
 _PLACES = {
@@ -147,6 +150,7 @@ _PLACES = {
     "bench": "fedfuse.experiment.bench.measure",
     "check_data": "fedfuse.experiment.data_check",
     "compare": "fedfuse.experiment.api",
+    "doctor": "fedfuse.experiment.doctor",
     "expected_seconds": "fedfuse.experiment.cost",
     "fuse": "fedfuse.fusing.api",
     "kl": "fedfuse.runtime.losses",
@@ -162,6 +166,8 @@ _PLACES = {
     "replay": "fedfuse.experiment.replay",
     "run": "fedfuse.experiment.api",
     "run_all": "fedfuse.experiment.api",
+    "search": "fedfuse.experiment.searching",
+    "starter": "fedfuse.experiment.starter",
 }
 """Where a name is imported from when it is first used: torch takes seconds, which ``fedfuse --help`` need not pay."""
 
@@ -177,6 +183,7 @@ if TYPE_CHECKING:
     from fedfuse.experiment.comparison import Comparison, Spread
     from fedfuse.experiment.cost import expected_seconds
     from fedfuse.experiment.data_check import check_data
+    from fedfuse.experiment.doctor import doctor
     from fedfuse.experiment.listing import (
         list_datasets,
         list_keys,
@@ -189,6 +196,8 @@ if TYPE_CHECKING:
     from fedfuse.experiment.replay import LastRound, replay
     from fedfuse.experiment.result import RunResult
     from fedfuse.experiment.run import Experiment
+    from fedfuse.experiment.searching import search
+    from fedfuse.experiment.starter import starter
     from fedfuse.experiment.stored import load_run
     from fedfuse.federation import Engine, Recipe, RoundRecord
     from fedfuse.federation.client import Clients

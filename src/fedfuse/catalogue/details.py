@@ -86,6 +86,11 @@ def recipes() -> dict[str, dict[str, Any]]:
     return _read()["recipes"]  # type: ignore[no-any-return]
 
 
+def glossary() -> list[tuple[str, str]]:
+    """The field's words, and what they are here."""
+    return [(word, here) for word, here in _read()["glossary"]]
+
+
 def own_data() -> tuple[str, ...]:
     """Names of ``data`` that stand for data of one's own."""
     return tuple(_read()["own_data"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 SECTIONS = {
     "Experiments": {
+        "init": "fedfuse.cli.init:init",
         "run": "fedfuse.cli.run:run",
         "compare": "fedfuse.cli.compare:compare",
     },
@@ -17,6 +18,7 @@ SECTIONS = {
         "generator": "fedfuse.cli.generator:app",
     },
     "What there is": {
+        "help": "fedfuse.cli.help_word:help_word",
         "methods": "fedfuse.cli.methods:methods",
         "datasets": "fedfuse.cli.datasets:datasets",
         "models": "fedfuse.cli.models:models",
@@ -29,6 +31,7 @@ SECTIONS = {
     "Operation": {
         "monitor": "fedfuse.cli.monitor:monitor",
         "bench": "fedfuse.cli.bench:bench",
+        "doctor": "fedfuse.cli.doctor:doctor",
         "flower": "fedfuse.cli.flower:app",
     },
 }

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fedfuse.cli.options import Assignments
+from fedfuse.cli.options import Assignments, Jobs, Quiet, Verbose, Workers
 from fedfuse.cli.words import go_on_with, seeds_of, words_of
 from fedfuse.experiment.finding import check_keys, check_method
 
@@ -15,40 +15,54 @@ from fedfuse.experiment.finding import check_keys, check_method
 def compare(
     experiments: Annotated[list[str], typer.Argument(metavar="FILE...", help="YAML files or presets")],
     methods: Annotated[
-        str, typer.Option(metavar="METHOD,...", help="methods, separated by commas (default: the file's own)")
+        str,
+        typer.Option(
+            "--methods", "--method", metavar="METHOD,...", help="methods, separated by commas (default: the file's own)"
+        ),
     ] = "",
     seeds: Annotated[
-        str, typer.Option(metavar="SEEDS", help="seeds, separated by commas (default: the file's own)")
+        str,
+        typer.Option("--seeds", "--seed", metavar="SEEDS", help="seeds, separated by commas (default: the file's own)"),
     ] = "",
     assignments: Assignments = None,
     out: Annotated[Path | None, typer.Option(help="folder for all runs (default: runs/compare-NAME)")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="replace other runs that are in its folders")] = False,
-    jobs: Annotated[int, typer.Option(min=1, help="runs at the same time, each in its own process")] = 1,
+    jobs: Jobs = 1,
+    workers: Workers = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Run methods and seeds side by side. Runs that are there are kept, unfinished ones go on."""
     for experiment in experiments:
         check_keys(experiment, assignments or (), methods=False)
     for method in words_of(methods):
         check_method(method, experiments[0])
+    from rich.console import Console
+
     from fedfuse.cli.batch import batch_progress
-    from fedfuse.cli.console import console, print_facts, print_sheet, say
+    from fedfuse.cli.console import print_facts, print_sheet, say
     from fedfuse.cli.metric_results import comparison_metric_sheets
     from fedfuse.cli.remarks import hints
+    from fedfuse.cli.verbose import Narrator, together
     from fedfuse.experiment.comparison import complete, plan, rehearse
     from fedfuse.experiment.sheets import comparison_facts, comparison_sheet
 
-    study = plan(experiments, words_of(methods), seeds_of(seeds) if seeds else [], assignments or (), out)
-    say([*study.remarks, *hints([cell.experiment.config for cell in study.cells])])
-    progress = batch_progress(console, jobs)
+    changes = [*([f"engine.workers={workers}"] if workers is not None else []), *(assignments or ())]
+    study = plan(experiments, words_of(methods), seeds_of(seeds) if seeds else [], changes, out)
+    screen = Console(quiet=quiet)
+    if not quiet:
+        say([*study.remarks, *hints([cell.experiment.config for cell in study.cells])])
+    progress = batch_progress(screen, jobs)
+    listener = together(progress, Narrator(screen)) if verbose and not quiet else progress
     try:
-        with console.status("checking all runs"):
+        with screen.status("checking all runs"):
             cells = rehearse(study.cells, overwrite)
         with progress:
-            complete(cells, jobs, progress)
+            complete(cells, jobs, listener)
     except KeyboardInterrupt:
         raise go_on_with("the same command") from None
     finally:
-        if progress.comparison:  # of what was finished before a failure or Ctrl-C, too
+        if progress.comparison and not quiet:  # of what was finished before a failure or Ctrl-C, too
             for sheet in (comparison_sheet(progress.comparison), *comparison_metric_sheets(progress.comparison)):
                 print_sheet(sheet)
             print_facts(**comparison_facts(progress.comparison))

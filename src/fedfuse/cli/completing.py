@@ -137,6 +137,11 @@ def _experiments_or_datasets(unfinished: Unfinished) -> Found:
     yield from _experiments(unfinished)
 
 
+def _datasets_or_files(unfinished: Unfinished) -> Found:
+    yield from _datasets(unfinished)
+    yield from _files(unfinished)
+
+
 def _presets(_: Unfinished) -> Found:
     from fedfuse.experiment.listing import list_presets
 
@@ -271,6 +276,7 @@ KINDS: dict[str, Callable[[Unfinished], Found]] = {
     "APP_OR_EXPERIMENT": _experiments,
     "ARCH": _architectures,
     "DATASET": _datasets,
+    "DATASET_OR_FILE": _datasets_or_files,
     "DIR": _folders,
     "ENGINE": _engines,
     "EXPERIMENT_OR_DATASET": _experiments_or_datasets,
@@ -280,6 +286,7 @@ KINDS: dict[str, Callable[[Unfinished], Found]] = {
     "HASH_OR_APP": _folders,
     "KEY": _keys,
     "KEY=VALUE": _assignments,
+    "KEY=VALUES": _assignments,
     "KEYS": _folders,
     "KIND": _kinds,
     "METHOD": _methods,
@@ -298,6 +305,7 @@ KINDS: dict[str, Callable[[Unfinished], Found]] = {
 """How a value is completed, by what the parameter calls it."""
 FREE = {
     "AXIS=LABEL,...",
+    "COLUMN",
     "ENTRY",
     "HOST:PORT",
     "MODEL.KEY=VALUE",
@@ -305,11 +313,13 @@ FREE = {
     "MODULE:FUNCTION",
     "N",
     "NAME",
+    "NEW_FILE",
     "SEEDS",
     "TEXT",
     "WORD",
     "WORKLOAD",
     "X",
+    "image|table",
     "lora",
 }
 """Values of which nothing is known before they are written."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fedfuse.cli.console import console, print_facts
+from fedfuse.cli.options import Quiet
 from fedfuse.core.errors import ConfigError, FedfuseError, unknown
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def train(
     channels: Annotated[int, typer.Option(min=1, help="channels of the first convolution")] = 32,
     seed: Annotated[int, typer.Option(min=0, help="the generator's own seed, not the experiment's")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="replace a file that is already there")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="print nothing but errors")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Train a conditional generator on public data; after Ctrl-C the same command goes on."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn

@@ -9,4 +9,7 @@ import typer
 Assignments = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="change a key, e.g. federation.rounds=20")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="print nothing but errors")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="print nothing but errors")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="also print every event, a line each")]
+Workers = Annotated[int | None, typer.Option(min=0, help="clients of a run at the same time, in processes; same bits")]
+Jobs = Annotated[int, typer.Option(min=1, help="runs at the same time, each in its own process; same bits")]

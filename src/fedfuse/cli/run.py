@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fedfuse.cli.imports import quick_imports
-from fedfuse.cli.options import Assignments, Quiet
+from fedfuse.cli.options import Assignments, Quiet, Verbose, Workers
 from fedfuse.cli.words import go_on_with
 from fedfuse.experiment.finding import check_keys
 
@@ -22,9 +22,10 @@ def run(
     out: Annotated[Path | None, typer.Option(help="run folder (default: runs/NAME-METHOD-seedN)")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="replace a run that is already there")] = False,
     engine: Annotated[str | None, typer.Option(metavar="ENGINE", help="where clients run: local or ray")] = None,
-    workers: Annotated[int | None, typer.Option(min=0, help="clients at the same time, in processes")] = None,
+    workers: Workers = None,
     address: Annotated[str | None, typer.Option(help="with --engine ray: the cluster to join")] = None,
     quiet: Quiet = False,
+    verbose: Verbose = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the run's events, a line of JSON each")] = False,
 ) -> None:
     """Run one experiment."""
@@ -38,6 +39,7 @@ def run(
         from fedfuse.cli.metric_results import metric_sheets
         from fedfuse.cli.progress import RunProgress
         from fedfuse.cli.remarks import hints, how_to_go_on
+        from fedfuse.cli.verbose import Narrator
         from fedfuse.experiment.lessons import check_that_something_was_learnt
         from fedfuse.experiment.run import Experiment, run_folder
         from fedfuse.experiment.sheets import closing_facts, summary_sheet
@@ -48,10 +50,12 @@ def run(
     quiet = quiet or as_json
     if not quiet:
         say(hints([config]))
-    with RunProgress(Console(quiet=quiet)) as progress:
+    screen = Console(quiet=quiet)
+    told = (Narrator(screen),) if verbose and not quiet else ()
+    with RunProgress(screen) as progress:
         progress.begin(config.label, config.federation.rounds)
         try:
-            result = loaded.run(folder, resume, overwrite, (print_event if as_json else progress,))
+            result = loaded.run(folder, resume, overwrite, (print_event if as_json else progress, *told))
         except KeyboardInterrupt:
             raise go_on_with(how_to_go_on(config, folder)) from None
     if not quiet:

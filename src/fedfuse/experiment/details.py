@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from pydantic.fields import FieldInfo
@@ -93,6 +95,7 @@ def details() -> dict[str, Any]:
         "sections": {name: _keys(keys_of(section, found.slots)) for name, section in found.sections.items()},
         "slots": {name: _slot(name, kinds, found) for kinds, name in found.slots.items()},
         "own_data": OWN_FILES,
+        "glossary": _glossary(),
         "recipes": {name: method.recipe.model_dump(mode="json") for name, method in METHODS.items()},
     }
 
@@ -118,6 +121,16 @@ def foreign_part(slot: str, address: str) -> PartRow:
         return part_row(part_at(address, base), found.slots)
     except ValueError as error:
         raise ConfigError(f"{slot}: {error}") from None
+
+
+def _glossary() -> list[tuple[str, str]]:
+    """The rows of the page, without its marks; it lies beside the code that this is written from."""
+    page = Path(__file__).parents[3] / "docs" / "glossary.md"
+    rows = (line.strip("| ").split(" | ") for line in page.read_text(encoding="utf-8").splitlines() if line[:2] == "| ")
+    plain = (
+        (re.sub(r"[*`]|\]\([^)]*\)", "", word), re.sub(r"[*`\[]|\]\([^)]*\)", "", here)) for word, here, *_ in rows
+    )
+    return [(word, here) for word, here in plain if word != "word"]
 
 
 def _walk(settings: type[Settings], at: str, found: Found) -> None:
