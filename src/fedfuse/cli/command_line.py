@@ -42,6 +42,10 @@ def main() -> None:
         _fail(_disk_sentence(error), FedfuseError.exit_code, error if traced else None)
     except KeyboardInterrupt:
         _fail("interrupted", FedfuseError.exit_code)
+    except Exception as error:
+        if (sentence := _own_code_sentence(error)) is None:
+            raise
+        _fail(sentence, FedfuseError.exit_code, error if traced else None)
     finally:
         ignore_interrupts()
 
@@ -62,6 +66,14 @@ def _obey(words: Sequence[str]) -> None:
 
             show(name, *names)
             return
+        case ["help", name, *more] if name not in COMMANDS and not any(map(_is_option, (name, *more))):
+            if _is_known(name):
+                words = [name, "--help"]
+            else:
+                from fedfuse.cli.named import explain
+
+                explain(name, *more)
+                return
         case ["completion", "--line", *asked]:
             from fedfuse.cli.completion import answer
 
@@ -98,12 +110,30 @@ def _check_experiment(name: str, words: Sequence[str], methods: bool) -> None:
         check_method(method, name)
 
 
-def _check_command(name: str) -> None:
-    """Refuse a command that neither we nor any other package has."""
+def _is_known(name: str) -> bool:
+    """Whether another package has a command of this name."""
     from fedfuse.cli import entry_points
 
-    if entry_points.find(name) is None:
+    return entry_points.find(name) is not None
+
+
+def _check_command(name: str) -> None:
+    """Refuse a command that neither we nor any other package has."""
+    if not _is_known(name):
+        from fedfuse.cli import entry_points
+
         raise ConfigError(unknown("command", name, [*COMMANDS, *entry_points.names()]))
+
+
+def _own_code_sentence(error: Exception) -> str | None:
+    """About an error in a part, a network or a function of the user's own; one in ours is not for a sentence."""
+    if "fedfuse.core.imports" not in sys.modules:
+        return None
+    from fedfuse.core.imports import first_line, place_in_own_code
+
+    if place_in_own_code(error) is None:
+        return None
+    return f"your own code failed: {first_line(error)}; --traceback shows the way there"
 
 
 def _disk_sentence(error: OSError) -> str:

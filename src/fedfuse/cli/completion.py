@@ -63,7 +63,7 @@ SCRIPTS = {Shell.BASH: BASH, Shell.ZSH: ZSH, Shell.FISH: FISH}
 def completion(
     shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish", help="the shell to print it for")],
 ) -> None:
-    """Print what your shell needs to complete commands, options, names and keys; its first line says where it goes."""
+    """Print what your shell needs to complete command lines. Its first line says where it goes."""
     sys.stdout.write(SCRIPTS[shell])
 
 

@@ -10,7 +10,7 @@ import typer
 def datasets(
     name: Annotated[str | None, typer.Argument(metavar="DATASET", help="show this dataset's card")] = None,
 ) -> None:
-    """List the datasets known by name, or show where one is looked for and how to get it."""
+    """List the datasets known by name, or show how to get one."""
     from fedfuse.cli.lists import show
 
     show("datasets", name)

@@ -14,7 +14,7 @@ from fedfuse.core.errors import FedfuseError
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of lines")] = False,
 ) -> None:
-    """Say what is installed, found and missing here, with the command that mends it; 2 if it does not work."""
+    """Say what is installed, found and missing here, and what mends it. Ends with 2 if fedfuse does not work."""
     from fedfuse.core.plain_json import dumps
     from fedfuse.experiment.doctor import doctor as examine
 

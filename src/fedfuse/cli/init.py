@@ -27,7 +27,7 @@ def init(
         str | None, typer.Option(metavar="COLUMN", help="of your table: whose each row is (default: guessed)")
     ] = None,
 ) -> None:
-    """Write a commented experiment that runs as it is, for the data and method that you name."""
+    """Write a commented experiment to start from, also for your own data. It runs as it is."""
     import re
 
     from fedfuse.experiment.starter import starter

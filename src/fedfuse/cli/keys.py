@@ -12,7 +12,7 @@ def keys(
         str | None, typer.Argument(metavar="KEY", help="a section, a key, or a part of its name: training, alpha")
     ] = None,
 ) -> None:
-    """List every key of an experiment file: its default, what it may be, what it means."""
+    """List every key of an experiment file with default and meaning."""
     from fedfuse.cli.lists import show
 
     show("keys", word)

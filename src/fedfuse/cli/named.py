@@ -11,10 +11,14 @@ from collections.abc import Iterator
 from fedfuse.catalogue.card import Card, Normalisation
 from fedfuse.catalogue.index import MethodRow
 from fedfuse.cli.columns import in_columns, wrapped
+from fedfuse.cli.commands import COMMANDS
 from fedfuse.cli.console import console, print_lines
 from fedfuse.cli.shown import Shown, grouped, key_lines, part_lines
 from fedfuse.core.errors import ConfigError, shortened, suggest, unknown
 from fedfuse.experiment import listing
+
+MOST = 10
+"""So many matches of a word fit on a screen."""
 
 
 def show_method(name: str, as_yaml: bool = False) -> None:
@@ -89,6 +93,22 @@ def show_preset(name: str) -> None:
     if name not in presets.names():
         raise ConfigError(unknown("preset", name, presets.names()))
     sys.stdout.write(presets.text(name))
+
+
+def explain(*words: str) -> None:
+    """What has to do with words, the best matches first, each with the command that says more."""
+    from fedfuse.experiment.searching import everything, search
+
+    found = search(*words)
+    if not found:
+        names = {word for match in everything() for word in match.name.replace(".", " ").split()} | set(COMMANDS)
+        near = suggest(words[0], names, listed=False)
+        raise ConfigError(f"nothing here has to do with '{shortened(' '.join(words))}'{near}")
+    for match in found[:MOST]:
+        print_lines([match.command or match.name], "bold")
+        print_lines(wrapped(match.text, console.width, "    "))
+    if len(found) > MOST:
+        print_lines([f"and {len(found) - MOST} more; another word narrows it down"])
 
 
 def _print_title(text: str) -> None:

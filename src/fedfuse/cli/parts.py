@@ -11,7 +11,7 @@ def parts(
     slot: Annotated[str | None, typer.Argument(metavar="SLOT", help="show one slot's kinds")] = None,
     kind: Annotated[str | None, typer.Argument(metavar="KIND", help="show one kind, or a class by its address")] = None,
 ) -> None:
-    """List every slot of an experiment file with the kinds that fill it, or show one."""
+    """List the parts that fill the slots of an experiment, or show one."""
     from fedfuse.cli.lists import show
 
     show("parts", slot, kind)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 import sys
+import sysconfig
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib import import_module, invalidate_caches
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import FunctionType, ModuleType, TracebackType
 from typing import Annotated, Any
 
 from pydantic import AfterValidator
 
 from fedfuse.core.errors import ConfigError, shortened, unknown
 
+PACKAGE = Path(__file__).parents[1]
+FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 FORM = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
 
@@ -99,5 +103,48 @@ def working_folder_importable() -> Iterator[None]:
 
 
 def first_line(error: BaseException) -> str:
-    """The error's type and the first line of what it says."""
-    return f"{type(error).__name__}: {error}".partition("\n")[0]
+    """The error's type, the first line of what it says, and where in the user's own code it was raised, if there."""
+    said = f"{type(error).__name__}: {error}".partition("\n")[0].removesuffix(": ")
+    where = place_in_own_code(error)
+    return f"{said} ({where})" if where and where not in said else said
+
+
+def place_in_own_code(error: BaseException) -> str | None:
+    """The file and the line of the innermost code that is neither ours nor of anything installed."""
+    if isinstance(error, SyntaxError) and error.filename and _is_own_file(error.filename):
+        return f"{_shown(error.filename)}, line {error.lineno}"
+    frames = (*_frames(error.__traceback__), *_noted(error))
+    own = [frame for frame in frames if _is_own_file(frame[0])]
+    return f"{_shown(own[-1][0])}, line {own[-1][1]}" if own else None
+
+
+def _frames(trace: TracebackType | None) -> Iterator[tuple[str, int]]:
+    while trace is not None:
+        yield trace.tb_frame.f_code.co_filename, trace.tb_lineno
+        trace = trace.tb_next
+
+
+def _noted(error: BaseException) -> Iterator[tuple[str, int]]:
+    """The frames of another process, which it left as a note on the error."""
+    for note in getattr(error, "__notes__", ()):
+        yield from ((file, int(line)) for file, line in FRAME.findall(note))
+
+
+def _is_own_file(name: str) -> bool:
+    path = Path(name)
+    if not path.is_absolute() or not path.is_file() or path.is_relative_to(PACKAGE):
+        return False
+    return not any(path.is_relative_to(folder) for folder in _installed_folders())
+
+
+@cache
+def _installed_folders() -> tuple[Path, ...]:
+    """Where Python's own modules and installed packages are; a user's folder may lie beside them, but not inside."""
+    paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    return tuple(Path(path) for path in paths if path)
+
+
+def _shown(name: str) -> str:
+    """As seen from the working folder, or its name alone: a sentence may end up in a log that others read."""
+    path = Path(name)
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else path.name
