@@ -46,9 +46,10 @@ format: $(VENV)/installed-dev
 	$(RUN) ruff check --fix .
 	$(RUN) ruff format .
 
-# The page of the API from the docstrings; a test says when it is no longer what they say.
+# The pages of the API, of all commands and of all keys, from the code; a test says when they are no longer what it says.
 docs: $(VENV)/installed
 	$(VENV)/bin/python docs/write_api.py
+	$(VENV)/bin/python docs/write_reference.py
 
 # What fedfuse methods and fedfuse models list, from the code; a test says when it is no longer what the code says.
 index: $(VENV)/installed
