@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -112,7 +113,8 @@ def _below(keys: Mapping[str, KeyRow], at: str, kinds: tuple[str, ...], is_usual
 def find_keys(word: str) -> list[Place]:
     """The keys at and below a section, or those whose name has the word in it."""
     word = OTHER_WORDS.get(word, word)
-    below = [place for address, place in every_place().items() if f"{_plain(address)}.".startswith(f"{_plain(word)}.")]
+    asked = re.sub(r"^models\.[^.]+", "models.NAME", _plain(word))
+    below = [place for address, place in every_place().items() if f"{_plain(address)}.".startswith(f"{asked}.")]
     return below or [place for place in every_place().values() if word.lower() in _called(place)]
 
 

@@ -34,7 +34,7 @@ def train(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="change a key of the experiment")
     ] = None,
     epochs: Annotated[int, typer.Option(min=1, help="passes over the examples")] = 60,
-    batch_size: Annotated[int, typer.Option(min=1)] = 64,
+    batch_size: Annotated[int, typer.Option(min=1, help="examples per step")] = 64,
     learning_rate: Annotated[float, typer.Option(min=1e-8, max=1.0, help="of Adam")] = 1e-3,
     latent: Annotated[int, typer.Option(min=1, help="how many random numbers an input is made from")] = 16,
     hidden: Annotated[int, typer.Option(min=1, help="width of the linear layers")] = 256,

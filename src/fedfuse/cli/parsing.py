@@ -69,10 +69,11 @@ def _sentence(error: Any, words: Sequence[str], surface: Surface | None, command
     if param is not None and surface is not None and (meant := _parameter(param, surface)) is not None:
         if kind == "MissingParameter":
             return f"{command} needs {meant.shown} ({meant.help})"
-        if wanted := meant.wanted:
+        if (wanted := meant.wanted) and not meant.is_option:
+            return f"{command} takes {wanted}"
+        if wanted:
             name = next((name for name in meant.names if value_of(name, words)), meant.shown)
-            given = f" is '{shortened(value_of(name, words))}', but" if meant.is_option else ""
-            return f"{command}: {name}{given} should be {wanted}"
+            return f"{command}: {name} is '{shortened(value_of(name, words))}', but should be {wanted}"
     message = error.format_message().rstrip(".").replace("requires an argument", "needs a value")
     if further := EXTRA.search(message):
         return f"{command} does not know what to do with '{shortened(further[1])}'"

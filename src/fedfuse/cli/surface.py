@@ -74,7 +74,7 @@ class Parameter:
     def wanted(self) -> str:
         """What its value should be, where that is a number or one of a few words."""
         if self.choices:
-            return " or ".join(self.choices)
+            return " or ".join(filter(None, (", ".join(self.choices[:-1]), self.choices[-1])))
         return f"a {self.kind}{_range(self.bounds)}" if self.kind else ""
 
 

@@ -56,8 +56,7 @@ def everything() -> Iterator[Match]:
                 yield Match(f"{slot} {kind}", part.meaning, f"fedfuse parts {slot} {kind}", part.text)
     for address, key in every_place().items():
         if not key.chooses and not key.key.section:
-            plain = address.replace("[]", "").replace("models.NAME", "models")
-            yield Match(address, key.key.meaning, f"fedfuse keys {plain}")
+            yield Match(address, key.key.meaning, f"fedfuse keys {address.replace('[]', '')}")
     for name, model in index.models().items():
         yield Match(name, model.description, f"fedfuse models {name}")
     for name, card in CATALOGUE.items():

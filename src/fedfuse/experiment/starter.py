@@ -91,7 +91,7 @@ def _by_name(name: str, card: Card) -> Given:
 def _table(data: str, path: Path, kind: str, label: str | None, client: str | None) -> Given:
     columns = columns_of(path, kind)
     chosen = _column(columns, label, "--label-column") or _likely(columns, LABELS) or columns[-1]
-    owner = _column(columns, client, "--client-column") or _likely(columns, CLIENTS)
+    owner = _column(columns, client, "--client-column") or _likely([one for one in columns if one != chosen], CLIENTS)
     ignored = [one for one in columns if ROW_NUMBERS.fullmatch(one) and one not in (chosen, owner)]
     lines = [(f"name: {kind}", ""), (f"path: {_text(data)}", "")]
     lines.append((f"label_column: {_text(chosen)}", "" if label else "guessed; --label-column says another"))
