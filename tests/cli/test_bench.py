@@ -71,7 +71,14 @@ def test_json_for_programs(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("canned_turns")
 def test_quick_leaves_out_what_takes_long() -> None:
     assert [table.code for table in fedfuse.bench(quick=True).tables] == ["W1", "W3", "W5", "W7"]
-    assert [table.code for table in fedfuse.bench().tables] == ["W1", "W2", "W3", "W4", "W5", "W7"]
+    assert [table.code for table in fedfuse.bench().tables] == ["W1", "W2", "W3", "W4", "W5", "W6", "W7"]
+
+
+def test_a_workload_that_would_measure_nothing_is_refused() -> None:
+    with pytest.raises(ConfigError, match="W8 has no small version; make bench measures it in full"):
+        fedfuse.bench(["w8"])
+    with pytest.raises(ConfigError, match="W6 has no quick version; leave out --quick"):
+        fedfuse.bench(["W6"], quick=True)
 
 
 def test_an_unknown_workload_is_one_sentence() -> None:

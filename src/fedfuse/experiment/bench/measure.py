@@ -46,6 +46,10 @@ def bench(
     """
     size: SizeName = "quick" if quick else "small"
     chosen = [workload for workload in pick(workloads) if any(size in one.sizes for one in workload.contenders)]
+    for code in workloads:
+        if code.upper() not in {workload.code for workload in chosen}:
+            other = "leave out --quick" if quick else "make bench measures it in full"
+            raise ConfigError(f"{code.upper()} has no {size} version; {other}")
     with tempfile.TemporaryDirectory(prefix="fedfuse-bench-") as folder:
         plan = Plan(chosen, size, turns, Path(folder), tuple(assignments))
         return carry_out(plan, Kept(Path(folder) / "turns.jsonl"), progress)
