@@ -14,8 +14,13 @@ def reproduce(
     cells: Annotated[
         list[str] | None, typer.Option(metavar="AXIS=LABEL,...", help="only these cells, e.g. method=FedAvg,FedDF")
     ] = None,
-    seeds: Annotated[str, typer.Option(help="seeds, separated by commas (default: as many as the scale has)")] = "",
-    jobs: Annotated[int, typer.Option("--jobs", "--workers", min=1, help="runs at the same time")] = 1,
+    seeds: Annotated[
+        str, typer.Option(metavar="SEEDS", help="seeds, separated by commas (default: as many as the scale has)")
+    ] = "",
+    jobs: Annotated[
+        int,
+        typer.Option("--jobs", "--workers", min=1, help="runs at the same time, each in its own process; same bits"),
+    ] = 1,
     show: Annotated[bool, typer.Option("--show", help="print the last result and run nothing")] = False,
     out: Annotated[Path, typer.Option(help="folder for all results")] = Path("reproduction"),
     pages: Annotated[Path | None, typer.Option(help="write all results so far as pages to this folder")] = None,
