@@ -34,7 +34,7 @@ coverage: $(VENV)/installed-dev
 # environment of their own, because they want older versions of some packages than the constraints have. A file's tests
 # share one deployment, so that files are what is run side by side, in the order that tests/flower/conftest.py gives them.
 test-engines: $(ENGINES)/installed
-	FEDFUSE_DEPLOYMENT=1 $(ENGINES)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/engines tests/flower
+	FEDFUSE_DEPLOYMENT=1 $(ENGINES)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/engines tests/flower tests/cli/test_surface.py tests/cli/test_parsing.py
 
 check: $(VENV)/installed-dev
 	$(RUN) ruff check .

@@ -122,6 +122,13 @@ def test_a_name_that_a_terminal_has_no_letters_for_is_shown_all_the_same() -> No
     assert b"unknown file or preset 'na" in done.stderr
 
 
+def test_signs_of_tables_have_others_where_they_cannot_be_written() -> None:
+    code = "from fedfuse.cli.letters import use_known_letters as use; use(); print('─ 3 ± 1 ✓')"
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True)
+    assert done.stdout == b"- 3 +- 1 ?\n"
+
+
 def test_the_version_is_one_line(in_process: InProcess) -> None:
     assert in_process("--version").stdout.startswith("fedfuse 0")
 

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from fedfuse.cli.commands import COMMANDS
 from fedfuse.cli.imports import quick_imports
 from fedfuse.cli.interrupts import hear_interrupts, ignore_interrupts
+from fedfuse.cli.letters import use_known_letters
 from fedfuse.core.errors import ConfigError, FedfuseError, OlderKeyWarning, unknown
 from fedfuse.core.version import __version__
 
@@ -27,9 +28,7 @@ def main() -> None:
     """Run the command line; mistakes end with one sentence and exit code 2, a run that taught nothing with 3."""
     hear_interrupts()
     warnings.showwarning = partial(_note, warnings.showwarning)
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a name that the terminal has no letters for is no reason to stop
-            stream.reconfigure(errors="replace")
+    use_known_letters()
     words = [word for word in sys.argv[1:] if word != TRACEBACK]
     traced = len(words) < len(sys.argv) - 1 or os.environ.get("FEDFUSE_TRACEBACK", "") not in ("", "0")
     try:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from fedfuse.cli.console import console, print_facts, print_sheet, say
+from fedfuse.cli.options import Quiet
 from fedfuse.core.errors import ConfigError, FedfuseError, shortened, unknown
 
 Pairs = Annotated[
@@ -55,7 +56,7 @@ def fuse(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="say how long it would take, and stop")] = False,
     trust_own_code: Annotated[bool, typer.Option("--trust-own-code", help="call functions that files name")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="replace a model that is already there")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="print nothing but errors")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Fuse trained models, also of different architectures, into one; interrupted, the same command goes on."""
     from fedfuse.cli.stages import Stages
