@@ -167,6 +167,20 @@ def test_bash_completes_a_value_behind_an_equals_sign(here: Path) -> None:
     assert "got:run digits --method fedprox --set partition.kind=iid" in seen
 
 
+def test_bash_quotes_what_it_would_take_apart(here: Path) -> None:
+    needs("bash")
+    (here / "it's $HOME & more.yaml").touch()
+    (here / "bad\nname.yaml").touch()
+    for typed_so_far, name in (
+        ("with", "with space.yaml"),
+        ("it", "it's $HOME & more.yaml"),
+        ("'with", "with space.yaml"),
+    ):
+        keys = f"fedfuse run {typed_so_far}\t\n"
+        seen = typed(["bash", "--norc", "-i"], ['eval "$(fedfuse completion bash)"', INSTEAD], keys, "got:run", here)
+        assert f"got:run {name}:" in seen
+
+
 def test_zsh_completes_a_method(here: Path) -> None:
     needs("zsh")
     start = ["autoload -Uz compinit; compinit -u -D", 'eval "$(fedfuse completion zsh)"', INSTEAD]

@@ -15,6 +15,8 @@ from typing import Any
 
 EXPERIMENT = "ExperimentConfig"
 """The section that is a whole experiment file."""
+CHOOSERS = ("kind", "arch")
+"""Keys that say which part the keys beside them are of."""
 
 
 @dataclass(frozen=True)

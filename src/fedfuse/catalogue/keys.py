@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from fedfuse.catalogue.details import EXPERIMENT, KeyRow, sections, slots
+from fedfuse.catalogue.details import CHOOSERS, EXPERIMENT, KeyRow, sections, slots
 from fedfuse.core.errors import shortened, suggest
 
 OTHER_WORDS = {
@@ -41,7 +41,6 @@ OTHER_WORDS = {
     "normalization": "normalisation",
 }
 """What other tools, papers and people call a key."""
-CHOOSERS = ("kind", "arch")
 CLOSE, NEAR = 0.8, 0.6
 """How alike two words are, from 0 to 1: a slip of the finger, and a word that may have been meant."""
 

@@ -53,17 +53,27 @@ def candidates(line: str) -> list[Candidate]:
 
 def split(line: str) -> list[str]:
     """The words of a line, the last of which may be empty or have a quotation mark that is still open."""
+    end = open_quote(line)
+    if end is None:
+        return line.split()
+    words = shlex.split(line + end)
+    return [*words, ""] if not line or (not end and line[-1].isspace() and not line.endswith("\\ ")) else words
+
+
+def open_quote(line: str) -> str | None:
+    """The quotation mark that a line has still to close, if any; None if the line makes no sense either way."""
     for end in ("", "'", '"'):
         try:
-            words = shlex.split(line + end)
+            shlex.split(line + end)
         except ValueError:
             continue
-        return [*words, ""] if not line or (not end and line[-1].isspace() and not line.endswith("\\ ")) else words
-    return line.split()
+        return end
+    return None
 
 
 def _beginning(word: str, found: Iterator[Candidate]) -> list[Candidate]:
-    return [one for one in found if one.word.startswith(word)]
+    """Those that go on from the word; a file whose name would break a line is not offered."""
+    return [one for one in found if one.word.startswith(word) and one.word.isprintable()]
 
 
 def _commands() -> Found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from enum import StrEnum
 from typing import Annotated
@@ -49,6 +50,10 @@ complete -c fedfuse -f -a '(fedfuse completion --line fish (commandline -cp) 2>/
 """
 
 
+SPECIAL = re.compile(r"([^\w./=:,@%+-])", re.ASCII)
+"""What bash would take for more than a letter."""
+
+
 class Shell(StrEnum):
     """The shells that are known."""
 
@@ -69,13 +74,13 @@ def completion(
 
 def answer(shell: str, line: str, breaks: str = "") -> None:
     """Print what may follow a line, one word in each, with its meaning where the shell shows it."""
-    from fedfuse.cli.completing import candidates, split
+    from fedfuse.cli.completing import candidates, open_quote, split
 
     found = candidates(line)
     if shell == "bash":
         word = split(line)[-1]
         kept = 1 + max((word.rfind(sign) for sign in breaks if sign in "=:"), default=-1)
-        lines = [one.word[kept:] for one in found]
+        lines = [one.word[kept:] if open_quote(line) else SPECIAL.sub(r"\\\1", one.word[kept:]) for one in found]
     else:
         lines = [f"{one.word}\t{_short(one.help)}" for one in found]
     sys.stdout.write("".join(f"{line}\n" for line in dict.fromkeys(lines)))

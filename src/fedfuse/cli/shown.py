@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fedfuse.catalogue.details import KeyRow, PartRow, SlotRow
-from fedfuse.catalogue.keys import CHOOSERS, Place
+from fedfuse.catalogue.details import CHOOSERS, KeyRow, PartRow, SlotRow
+from fedfuse.catalogue.keys import Place
 from fedfuse.cli.columns import in_columns, wrapped
 
 NAMED = 12

@@ -11,13 +11,12 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from fedfuse.catalogue.details import KeyRow, PartRow
+from fedfuse.catalogue.details import CHOOSERS, KeyRow, PartRow
 from fedfuse.core.choice import OneOf
 from fedfuse.core.part import Part, Settings
 
 Kinds = tuple[type[Settings], ...]
 """The classes of ours that fill a slot."""
-CHOOSERS = ("kind", "arch")
 BEYOND = 2**63
 """A bound that nobody reaches is not worth a word."""
 _BOUNDS = (("gt", "above"), ("ge", "from"), ("lt", "below"), ("le", "to"))

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from fedfuse.catalogue.details import CHOOSERS
 from fedfuse.core.errors import ConfigError, unknown
 from fedfuse.experiment import presets
 
 YAML = (".yaml", ".yml")
-CHOOSERS = ("kind", "arch")
 
 
 def find_experiment(given: str | Path) -> Path | None:

@@ -21,6 +21,7 @@ def no_imports(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packages, "import_problem", lambda *_: None)
 
 
+@pytest.mark.long
 def test_it_works_here_and_fits_on_a_screen() -> None:
     """With the processes that import everything."""
     found = doctor()
