@@ -16,7 +16,8 @@ import pytest
 
 from fedfuse.catalogue.index import own_methods
 from fedfuse.cli.commands import COMMANDS
-from fedfuse.cli.completing import FREE, KINDS, candidates, split
+from fedfuse.cli.completing import candidates, split
+from fedfuse.cli.completing_values import FREE, KINDS
 from fedfuse.cli.completion import SCRIPTS, Shell
 from fedfuse.cli.surface import Parameter, Surface, surface_of
 from fedfuse.experiment import presets
@@ -116,7 +117,7 @@ def test_every_value_is_completed_or_said_to_be_free(command: str) -> None:
         for one in parameters(surface_of(command))
         if one.metavar and not one.choices and one.metavar not in KINDS and one.metavar not in FREE
     }
-    assert unknown == set(), "say in cli/completing.py how these are completed"
+    assert unknown == set(), "say in cli/completing_values.py how these are completed"
 
 
 ENVIRONMENT = {
