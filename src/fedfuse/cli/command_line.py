@@ -73,6 +73,11 @@ def _obey(words: Sequence[str]) -> None:
 
                 explain(name, *more)
                 return
+        case ["doctor"] | ["doctor", "--json"]:  # who needs one may not have what reads options
+            from fedfuse.cli.doctor import doctor
+
+            doctor(as_json=len(words) > 1)
+            return
         case ["completion", "--line", *asked]:
             from fedfuse.cli.completion import answer
 

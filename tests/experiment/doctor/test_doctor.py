@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -107,6 +109,23 @@ def test_surroundings_that_mislead_are_noted(tmp_path: Path, monkeypatch: pytest
     found = {one.name: one for findings in doctor().sections.values() for one in findings}
     assert found["FEDFUSE_DATA"].state == "note"
     assert found["here"].remedy == "free some space"
+
+
+def test_it_speaks_where_hardly_anything_can_be_imported(tmp_path: Path) -> None:
+    """Without torch, numpy, rich and pydantic, in a folder whose files are called like modules of others."""
+    (tmp_path / "nt.py").write_text("raise SystemExit('taken for a module of Python')")
+    script = (
+        "import sys\nfor name in ('torch', 'numpy', 'rich', 'pydantic', 'yaml'): sys.modules[name] = None\n"
+        "from fedfuse.experiment.doctor import packages\npackages.import_problem = lambda *_: None\n"
+        "sys.argv[1:] = ['doctor']\nfrom fedfuse.cli import main\nmain()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 2, done.stderr
+    assert "federation" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "memory" in done.stdout
 
 
 def test_what_it_asks_for_is_what_the_package_does() -> None:

@@ -83,7 +83,7 @@ def _machine() -> Iterator[Finding]:
     from fedfuse.core.origin import machine
 
     yield Finding("processor", "ok", machine())
-    yield from _devices()
+    yield from _safely(_devices)
     memory = free_memory()
     if memory is not None:
         text = f"{in_gigabytes(memory)} free"
@@ -156,7 +156,7 @@ def _federation() -> Iterator[Finding]:
         accuracy = _try_out()
     except Exception as error:
         said = f"{type(error).__name__}: {error}"
-        yield Finding("federation", "broken", f"a small one failed: {said}", "fedfuse doctor --traceback")
+        yield Finding("federation", "broken", f"a small one failed: {said}", "fedfuse run digits --traceback")
         return
     seconds = time.monotonic() - began
     learnt = accuracy > GUESSING

@@ -105,9 +105,12 @@ def _extra(extra: str, several: list[Requirement]) -> Finding:
 
 
 def import_problem(*modules: str) -> str | None:
-    """What is wrong with importing modules. In a process of its own: what takes it down, or hangs, is found too."""
+    """What is wrong with importing modules. In a process of its own: what takes it down, or hangs, is found too.
+
+    As for an installed command, files of the working folder do not count (``-P``).
+    """
     try:
-        command = [sys.executable, "-c", f"import {', '.join(modules)}"]
+        command = [sys.executable, "-P", "-c", f"import {', '.join(modules)}"]
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=SECONDS)
     except subprocess.TimeoutExpired:
         return f"it took more than {SECONDS} s"
