@@ -28,6 +28,21 @@ def second() -> None:
     typer.echo("two")
 
 
+nested = typer.Typer(help="Groups of groups.")
+nested.add_typer(group, name="numbers")
+unsaid = typer.Typer()
+
+
+@unsaid.callback()
+def _about() -> None:
+    """Said by a callback."""
+
+
+@unsaid.command()
+def only() -> None:
+    """Say nothing."""
+
+
 def single(word: str, loud: bool = False) -> None:
     """Say a word."""
     typer.echo(word.upper() if loud else word)
@@ -53,6 +68,17 @@ def test_a_function_is_a_command_and_an_app_is_a_group(in_process: InProcess, in
     assert "Say a word." in listed
     assert "Several commands." in listed
     assert "--install-completion" not in in_process("count", "--help").stdout
+
+
+def test_groups_of_groups_and_apps_without_a_help_of_their_own(in_process: InProcess, install) -> None:
+    install(deep=f"{__name__}:nested", quiet=f"{__name__}:unsaid")
+    assert in_process("deep", "numbers", "first").stdout == "one\n"
+    listed = in_process("-h").stdout
+    assert "Groups of groups." in listed
+    assert "Said by a callback." in listed
+    assert in_process("deep", "-h").stdout.startswith("Usage: fedfuse deep COMMAND")
+    assert "Say two." in in_process("deep", "numbers", "-h").stdout
+    assert in_process("deep", "numbers", "second", "-h").stdout.startswith("Usage: fedfuse deep numbers second")
 
 
 def test_a_broken_one_disturbs_nobody_and_says_what_is_wrong(in_process: InProcess, install) -> None:

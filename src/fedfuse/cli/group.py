@@ -80,16 +80,25 @@ def _command(name: str, found: Any) -> Any:
     """A Typer app is a group of commands, a function is one command."""
     host = typer.Typer(add_completion=False, rich_markup_mode=None)
     if isinstance(found, typer.Typer):
-        for info in found.registered_commands:
-            info.cls = Command if info.cls in (None, TyperCommand) else info.cls
+        _dress(found)
         host.add_typer(found, name=name, cls=Group)
     else:
         host.command(name, cls=Command, context_settings=ANY_WORDS if found.__name__ == "refuse" else None)(found)
     return _described(typer.main.get_group(host).commands[name], read(name, found))
 
 
+def _dress(app: typer.Typer) -> None:
+    """Give commands and groups that have no class of their own ours."""
+    for info in app.registered_commands:
+        info.cls = Command if info.cls in (None, TyperCommand) else info.cls
+    for group in app.registered_groups:
+        group.cls = Group if getattr(group.cls, "value", group.cls) in (None, TyperGroup) else group.cls
+        if group.typer_instance is not None:
+            _dress(group.typer_instance)
+
+
 def _described(command: Any, surface: Surface) -> Any:
     command.surface = surface
     for inner in surface.commands:
-        command.commands[inner.name].surface = inner
+        _described(command.commands[inner.name], inner)
     return command

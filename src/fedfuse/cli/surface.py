@@ -115,7 +115,7 @@ def _range(bounds: tuple[float | None, float | None]) -> str:
 
 def purpose_of(found: Any) -> str:
     """What a command is for, in a sentence."""
-    return _first_sentence(str(found.info.help) if isinstance(found, typer.Typer) else _text(found))
+    return _first_sentence(_help_of(found) if isinstance(found, typer.Typer) else _text(found))
 
 
 def surface_of(name: str) -> Surface:
@@ -128,12 +128,13 @@ def read(name: str, found: Any) -> Surface:
     """A function for Typer, or a Typer app with several."""
     if not isinstance(found, typer.Typer):
         return Surface(name, _text(found), tuple(parameters_of(found)))
-    commands = (
+    commands = [
         read(info.name or str(getattr(info.callback, "__name__", "")).replace("_", "-"), info.callback)
         for info in found.registered_commands
         if not info.hidden
-    )
-    return Surface(name, str(found.info.help), commands=tuple(commands))
+    ]
+    groups = [read(str(group.name), group.typer_instance) for group in found.registered_groups if group.typer_instance]
+    return Surface(name, _help_of(found), commands=(*commands, *groups))
 
 
 def parameters_of(function: Callable[..., Any]) -> Iterator[Parameter]:
@@ -193,6 +194,13 @@ def _is_info(value: Any) -> bool:
 
 def _first_sentence(text: str) -> str:
     return re.split(r"(?<=\w\.)\s", text, maxsplit=1)[0]
+
+
+def _help_of(app: typer.Typer) -> str:
+    """What a Typer app says about itself, or its callback does."""
+    said = getattr(app.info.help, "value", app.info.help)
+    callback = app.registered_callback.callback if app.registered_callback is not None else None
+    return said if isinstance(said, str) else _text(callback) if callback is not None else ""
 
 
 def _text(function: Callable[..., Any]) -> str:
