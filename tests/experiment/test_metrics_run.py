@@ -168,7 +168,7 @@ def test_a_run_with_metrics_goes_on_with_the_same_bits(module, tmp_path, method,
 def test_a_metric_that_fails_is_null_in_every_file_and_said_once(module, out):
     result = experiment("feddf", ["macro_f1", f"{module}:Broken"]).run(out)
     (event,) = events_of(out, "metric_failed")
-    assert (event["metric"], event["reason"]) == ("Broken", "RuntimeError: no luck")
+    assert (event["metric"], event["reason"]) == ("Broken", "RuntimeError: no luck (own_metrics.py, line 20)")
     for record in result.history:
         assert record.prototypes["mlp"].metrics["Broken"] is None
         assert record.prototypes["mlp"].metrics["macro_f1"] is not None

@@ -20,10 +20,12 @@ SLOW = (
     "experiment_values",
     "experiment_yaml",
     "image_folders",
+    "misspelt_keys",
     "model",
     "npz_files",
     "parquet_files",
     "python_data",
+    "starter_tables",
 )
 SEED = 0
 

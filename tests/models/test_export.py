@@ -226,7 +226,9 @@ def test_a_network_that_torch_cannot_write_says_so_in_one_sentence(tmp_path, mon
         raise RuntimeError("no such operation\nsecond line")
 
     monkeypatch.setattr(torch.jit, "trace", broken)
-    with pytest.raises(DataError, match=r"^the network cannot be written as TorchScript: .*: no such operation$"):
+    with pytest.raises(
+        DataError, match=r"^the network cannot be written as TorchScript: .*: no such operation \(.*, line \d+\)$"
+    ):
         export(saved(tmp_path, "rows"), tmp_path / "m.pt")
 
 

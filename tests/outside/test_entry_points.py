@@ -104,7 +104,7 @@ def test_the_list_says_where_a_method_comes_from_and_what_cannot_be_used(command
     for sentence in (
         "method fedavg of fedfuse-dyn 1.2.3 is left out: fedfuse itself has one of that name",
         "method feddyn of zweite 0.1 is left out: fedfuse-dyn 1.2.3 has one of that name",
-        "method raising of fedfuse-dyn 1.2.3 cannot be loaded: RuntimeError: out of order",
+        "method raising of fedfuse-dyn 1.2.3 cannot be loaded: RuntimeError: out of order (plugin_raising.py, line 1)",
         "method: plugin_methods:Dynamic of fedfuse-dyn 1.2.3 is no fedfuse.Method but a class",
     ):
         assert sentence in lines
@@ -140,7 +140,10 @@ def test_one_is_run_by_its_name(command, folder):
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("raising", "method raising of fedfuse-dyn 1.2.3 cannot be loaded: RuntimeError: out of order"),
+        (
+            "raising",
+            "method raising of fedfuse-dyn 1.2.3 cannot be loaded: RuntimeError: out of order (plugin_raising.py, line 1)",
+        ),
         ("feddin", "unknown method 'feddin' (did you mean 'feddyn'?)"),
     ],
 )

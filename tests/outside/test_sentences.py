@@ -85,8 +85,11 @@ def test_a_file_is_refused_in_one_sentence(case):
 
 
 MODULES = {
-    "raises": ("raise RuntimeError('no luck\\ntoday')", "raises cannot be imported from .*: RuntimeError: no luck$"),
-    "leaves": ("raise SystemExit(3)", "leaves cannot be imported from .*: SystemExit: 3$"),
+    "raises": (
+        "raise RuntimeError('no luck\\ntoday')",
+        "raises cannot be imported from .*: RuntimeError: no luck \\(raises.py, line 1\\)$",
+    ),
+    "leaves": ("raise SystemExit(3)", "leaves cannot be imported from .*: SystemExit: 3 \\(leaves.py, line 1\\)$"),
     "broken": ("def part(:", r"broken cannot be imported from .*: SyntaxError: invalid syntax \(broken.py, line 1\)$"),
     "partly": (
         "import fedfuse\nclass Part(fedfuse.Objective):\n    pass",

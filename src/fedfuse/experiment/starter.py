@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -185,7 +186,9 @@ def _line(text: str, comment: str) -> str:
 
 def _text(value: str) -> str:
     """As YAML takes it: what could be taken for something else is in quotes."""
-    is_plain = re.fullmatch(r"[A-Za-z_./][\w./-]*", value) and value.lower() not in NOT_TEXT
+    if not value.isprintable():
+        return json.dumps(value)
+    is_plain = re.fullmatch(r"(\.{0,2}/)?[A-Za-z_][\w./-]*", value) and value.lower() not in NOT_TEXT
     return value if is_plain else "'" + value.replace("'", "''") + "'"
 
 
