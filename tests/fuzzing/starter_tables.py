@@ -15,7 +15,8 @@ def honest() -> list[bytes]:
 
 
 def mutate(rng: Random, case: bytes) -> bytes:
-    return csv_files.mutate(rng, case)
+    """Only the first line is looked at, so that some are cut short there."""
+    return case[: rng.randrange(4)] if rng.random() < 0.1 else csv_files.mutate(rng, case)
 
 
 def read(case: bytes) -> None:

@@ -28,6 +28,7 @@ feddyn = plugin_methods:FEDDYN
 """
 
 
+RAISING = "method raising of fedfuse-dyn 1.2.3 cannot be loaded: RuntimeError: out of order (plugin_raising.py, line 1)"
 RUN = (
     "run",
     "digits",
@@ -104,7 +105,7 @@ def test_the_list_says_where_a_method_comes_from_and_what_cannot_be_used(command
     for sentence in (
         "method fedavg of fedfuse-dyn 1.2.3 is left out: fedfuse itself has one of that name",
         "method feddyn of zweite 0.1 is left out: fedfuse-dyn 1.2.3 has one of that name",
-        "method raising of fedfuse-dyn 1.2.3 cannot be loaded: RuntimeError: out of order (plugin_raising.py, line 1)",
+        RAISING,
         "method: plugin_methods:Dynamic of fedfuse-dyn 1.2.3 is no fedfuse.Method but a class",
     ):
         assert sentence in lines
@@ -142,7 +143,7 @@ def test_one_is_run_by_its_name(command, folder):
     [
         (
             "raising",
-            "method raising of fedfuse-dyn 1.2.3 cannot be loaded: RuntimeError: out of order (plugin_raising.py, line 1)",
+            RAISING,
         ),
         ("feddin", "unknown method 'feddin' (did you mean 'feddyn'?)"),
     ],
