@@ -11,14 +11,15 @@ from fedfuse.catalogue.method_names import method_names
 from fedfuse.experiment.write_index import texts
 from fedfuse.methods import METHODS
 
+TEXTS = texts()
 MOST_LETTERS = 48
 """Of a method's summary in a list that has a line for each, beside the longest name."""
 
 
-@pytest.mark.parametrize("name", texts())
+@pytest.mark.parametrize("name", TEXTS)
 def test_the_file_is_what_the_code_says(name: str):
     written = (files("fedfuse.catalogue") / name).read_text(encoding="utf-8")
-    assert written == texts()[name], "run make index"
+    assert written == TEXTS[name], "run make index"
 
 
 def test_names_are_told_without_loading_any_method():
