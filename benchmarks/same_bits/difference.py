@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from safetensors.torch import load_file
 
-CLOCKS = {"time", "seconds", "origin", "config_sha256", "log"}
-"""What two runs of one version differ in as well, or what names the version itself."""
+CLOCKS = {"time", "seconds", "origin", "config_sha256", "log", "notes", "cautions"}
+"""What two runs of one version differ in as well, what names the version itself, and what is said in words."""
 
 REFUSALS = ("ConfigError", "UnknownKeyError")
 """How a version says that it has no such part or key."""

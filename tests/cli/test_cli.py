@@ -308,7 +308,7 @@ def test_a_column_that_numbers_rows_is_pointed_out_and_can_be_left_out(tmp_path:
     (tmp_path / "own.csv").write_text("\n".join(["id,width,label", *rows]) + "\n")
     own = ("data: {name: csv, path: own.csv}", "models: {small: {arch: mlp, hidden: [4]}}", "federation: {rounds: 1}")
     (tmp_path / "own.yaml").write_text("\n".join(own))
-    hint = "read as inputs like any other: id; --set 'data.ignore_columns=[id]' leaves them out"
+    hint = "read as inputs like any other: id; data.ignore_columns: [id] leaves them out"
     assert in_process("run", "own.yaml", "--out", "with").stdout.startswith(hint)
     assert in_process("compare", "own.yaml", "--out", "study").stdout.startswith(hint)
     without = in_process("run", "own.yaml", "--out", "without", *settings("data.ignore_columns=[id]"))

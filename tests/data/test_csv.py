@@ -44,13 +44,15 @@ def test_an_ignored_column_that_is_not_there_is_a_mistake(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("a,label\n1,0\nx,1\n", r"d\.csv, column 'a', row 1: 'x' is not a number"),
-        ("a,label\n1,0\n2,cat\n", r"column 'label', row 1: 'cat' is not a number"),
-        ("a,label\n1,0\n,1\n", "row 1: an input is NaN"),
-        ("a,label\n1,0\nnan,1\n", "row 1: an input is NaN"),
-        ("a,label\n1,0\n2,\n", "row 1: the label is missing"),
-        ("a,label\n1,0.5\n", "labels are double|labels are float64"),
-        ("a,label\n1,0\n2\n", "cannot be read as CSV .*Expected 2 columns, got 1"),
+        ("a,b,label\n1,1,0\n1,x,1\n", r"d\.csv, column 'b', row 1 \(line 3\): 'x' is not a number"),
+        ("a,label\n1,0\n2,cat\n", r"column 'label', row 1 \(line 3\): 'cat' is not a number"),
+        ("a,label\n1,0\n,1\n", r"column 'a', row 1 \(line 3\): the cell is empty; set data\.empty_cells of the"),
+        ("a,label\n1,0\nn/a,1\n,0\n", r"row 1 \(line 3\): the cell is empty, and so are 1 others of the column"),
+        ('a,b,label\n1,"two\nlines",0\n,x,1\n', r"column 'a', row 1 \(line 4\): the cell is empty"),
+        ("a,label\n1,0\ninf,1\n", r"column 'a', row 1 \(line 3\): inf is infinite"),
+        ("a,label\n1,0\n2,\n", r"row 1 \(line 3\): the label is missing"),
+        ("a,label\n1,0.5\n", "labels are float64"),
+        ("a,label\n1,0\n2\n", r"cannot be read as CSV: line 3 has 1 cell where the first has 2; put a cell"),
         ("a,label\n", "is empty"),
         ("", "cannot be read as CSV"),
         ("a,b\n1,0\n", "has no column label"),
@@ -70,16 +72,42 @@ def test_columns_are_remembered_by_name(tmp_path: Path) -> None:
     assert one.columns == Columns(("height",), ("id", "width", "who", "label"))
 
 
-def test_files_with_their_columns_in_another_order_are_not_read_by_place(tmp_path: Path) -> None:
+def test_columns_are_known_by_their_names_and_not_by_their_places(tmp_path: Path) -> None:
     one = write(tmp_path / "one.csv", "width,height,label\n1,2,0\n3,4,1\n")
-    other = write(tmp_path / "other.csv", "height,width,label\n2,1,0\n4,3,1\n")
+    other = write(tmp_path / "other.csv", "height,label,width\n2,0,1\n4,1,3\n")
+    data = load(DataSettings(name="csv", path=str(one), test_path=str(other)), Key(0))
+    assert data.test is not None
+    assert data.test.inputs.tolist() == data.train.inputs.tolist() == [[1, 2], [3, 4]]
+    assert load(DataSettings(name="csv", path=str(tmp_path)), Key(0)).train.inputs.tolist() == [[1, 2], [3, 4]] * 2
+    with pytest.raises(DataError, match=r"other.csv and one.csv have different input columns \(height where .* width"):
+        read_csv([one, other], Reading())  # nobody has looked at them together
+
+
+@pytest.mark.parametrize(
+    ("second", "sentence"),
+    [
+        ("width,heigth,label\n1,2,0\n", r"b.csv has no column 'height', which a.csv has"),
+        ("width,height,label,depth\n1,2,0,3\n", r"b.csv has a column 'depth', which a.csv lacks"),
+    ],
+)
+def test_files_of_one_dataset_have_the_same_columns(tmp_path: Path, second: str, sentence: str) -> None:
+    write(tmp_path / "a.csv", "width,height,label\n1,2,0\n3,4,1\n")
+    write(tmp_path / "b.csv", second)
+    with pytest.raises(DataError, match=sentence):
+        load(DataSettings(name="csv", path=str(tmp_path)), Key(0))
+
+
+def test_a_test_file_lacks_no_input_and_may_have_other_columns(tmp_path: Path) -> None:
+    settings = {"name": "csv", "path": str(write(tmp_path / "train.csv", "a,width,label\n1,2,0\n3,4,1\n"))}
+    more = write(tmp_path / "more.csv", "id,width,a,label,id\n7,2,1,0,7\n")
+    data = load(DataSettings.model_validate({**settings, "test_path": str(more)}), Key(0))
+    assert data.test is not None
+    assert data.test.inputs.tolist() == [[1, 2]]
+    fewer = write(tmp_path / "fewer.csv", "widht,a,label\n2,1,0\n")
     with pytest.raises(
-        DataError, match=r"other.csv and one.csv have different input columns \(height where .* width\)"
+        DataError, match=r"fewer.csv has no column 'width', which is an input \(did you mean 'widht'\?\)"
     ):
-        read_csv([one, other], Reading())
-    settings = DataSettings(name="csv", path=str(one), test_path=str(other))
-    with pytest.raises(DataError, match=r"one.csv, other.csv: test and training examples have different input columns"):
-        load(settings, Key(0))
+        load(DataSettings.model_validate({**settings, "test_path": str(fewer)}), Key(0))
 
 
 def test_the_cache_knows_the_columns_too(tmp_path: Path) -> None:

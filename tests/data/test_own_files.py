@@ -17,7 +17,8 @@ def write_folder(root: Path, classes: dict[str, np.ndarray]) -> None:
         (root / name).mkdir(parents=True)
         for number, data in enumerate(encode(images)):
             (root / name / f"{number}.png").write_bytes(data)
-        (root / name / ".notes.txt").write_text("hidden files do not count")
+        for hidden in (".notes.txt", "Thumbs.db", "desktop.ini"):
+            (root / name / hidden).write_text("hidden files do not count")
 
 
 def test_image_folder_with_a_test_folder(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_an_empty_file(write_parquet: WriteParquet) -> None:
 
 def test_nan_is_named_by_row(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [1.0, float("nan")], "label": [0, 1]}), tmp_path / "t.parquet")
-    with pytest.raises(DataError, match="row 1: an input is NaN"):
+    with pytest.raises(DataError, match="column 'a', row 1: the cell is empty"):
         read_parquet([tmp_path / "t.parquet"], Reading())
 
 

@@ -58,6 +58,8 @@ MISSPELT = [
     "method.upload=[{kind: clip, nrom: 1}]",
     "source.kind=heldout",
     "source={kind: dataset, data: {name: blobs, slpit: random}}",
+    "data.sep=;",
+    "source={kind: dataset, data: {name: blobs, Drop-Columns: [id]}}",
     "evaluation.metrics=[{kind: macrof1}]",
     "evaluation.evry=2",
     "compute.devcie=cpu",
@@ -97,6 +99,11 @@ def test_a_misspelling_gets_the_same_sentence_sooner(assignment: str) -> None:
         ("aggregation=mean", "method.merge"),
         ("learnign_rate=1", "training.optimizer.learning_rate"),
         ("training.epohcs=2", "epochs"),
+        ("data.delimiter=;", "separator"),
+        ("data.target=y", "label_column"),
+        ("data.names=[a]", "labels"),
+        ("data.dataset=mnist", "name"),
+        ("source={kind: dataset, data: {name: blobs, fillna: 0}}", "empty_cells"),
     ],
 )
 def test_a_key_in_the_wrong_place_is_pointed_to_the_right_one(assignment: str, meant: str) -> None:

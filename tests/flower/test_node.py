@@ -204,6 +204,30 @@ class TestOwnData:
         counted = [receipts_of(tmp_path / "nodes", client)[-1]["records"]["metrics"] for client in range(3)]
         assert [metrics["values"]["num-examples"] for metrics in counted] == [3, 4, 5]
 
+    def test_tables_of_words_and_gaps_by_the_experiments_encoding(self, tmp_path):
+        """The common file knows the categories and the medians; a party's own table needs neither."""
+        rows = [f"{'fmx'[n % 3]},{'' if n == 4 else n},{'yes' if n % 2 else 'no'}" for n in range(60)]
+        (tmp_path / "common.csv").write_text("sex,age,ill\n" + "\n".join(rows) + "\n")
+        (tmp_path / "ours.csv").write_text("age;ill;sex;bed\n71,5;yes;m;1\n;no;m;2\n30,0;no;m;3\n")
+        data = {"name": "csv", "path": str(tmp_path / "common.csv"), "label_column": "ill", "empty_cells": "fill"}
+        sections = {
+            "data": {**data, "public": 0.3},
+            "partition": {"kind": "iid", "clients": 2},
+            "federation": ONE_ROUND,
+        }
+        config = flower_config("feddf", **sections)
+        grid = grid_for(config, tmp_path)
+        grid.nodes[100].context.node_config["data"] = str(tmp_path / "ours.csv")
+        result = run_on(grid, config, tmp_path / "flower")
+        assert result.history[0].refused == ()
+        examples = clients_of(config, 0, {"data": str(tmp_path / "ours.csv")}).datasets[0]
+        median = result.model().known().interface.inputs.encoding.columns[1].fill
+        assert examples.inputs.tolist() == [[0, 1, 0, 71.5], [0, 1, 0, median], [0, 1, 0, 30]]
+        (tmp_path / "again").mkdir()
+        everybody = run_on(grid_for(config, tmp_path / "again"), config, tmp_path / "everybody")
+        local = Experiment(local_config("feddf", **sections)).run(tmp_path / "local")
+        assert_same(everybody, local, tmp_path / "again" / "nodes")
+
     def test_pictures_in_a_folder_and_in_arrays(self, tmp_path):
         """The common pictures lie elsewhere on each machine, and a party need not have every class."""
         pictures = np.random.default_rng(1).integers(0, 255, (24, 8, 8), np.uint8)

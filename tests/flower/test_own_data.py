@@ -16,6 +16,7 @@ from fedfuse.catalogue.card import Normalisation
 from fedfuse.core.errors import ConfigError, DataError
 from fedfuse.data import Dataset, DataSettings, Examples
 from fedfuse.data.readers.contents import Columns
+from fedfuse.data.readers.encoding import Column, Encoding
 from fedfuse.data.tokens import Words
 from fedfuse.flower.own_data import OwnData
 
@@ -163,13 +164,13 @@ class TestNumbers:
     @pytest.mark.parametrize(
         ("text", "reason"),
         [
-            ("age,label\n1,0\n", "no column of numbers 'dose', which is an input of the experiment"),
-            ("age,dose,label\n1,2,0\n1,nan,0\n", "row 1: an input is NaN"),
-            ("age,dose,label\n1,2,0\n1,inf,0\n", "row 1: an input is NaN or infinite"),
-            ("age,dose,label\n1,2,0\n1,,0\n", "row 1: an input is NaN"),
-            ("age,dose,label\n1,2,0\n1,much,0\n", "column 'dose', row 1: 'much' is not a number"),
-            ("age,dose,label\n1,2,0\n1,2,\n", "row 1: the label is missing"),
-            ("age,dose,label\n1,2,benign\n1,2,\n", "row 1: unknown class ''"),
+            ("age,label\n1,0\n", "no column 'dose', which is an input"),
+            ("age,dose,label\n1,2,0\n1,nan,0\n", "column 'dose', row 1 (line 3): the cell is empty"),
+            ("age,dose,label\n1,2,0\n1,inf,0\n", "column 'dose', row 1 (line 3): inf is infinite"),
+            ("age,dose,label\n1,2,0\n1,,0\n", "column 'dose', row 1 (line 3): the cell is empty"),
+            ("age,dose,label\n1,2,0\n1,much,0\n", "column 'dose', row 1 (line 3): 'much' is not a number"),
+            ("age,dose,label\n1,2,0\n1,2,\n", "row 1 (line 3): the label is missing"),
+            ("age,dose,label\n1,2,benign\n1,2,\n", "row 1 (line 3): the label is missing"),
             ("age,dose,label\n1,2,0\n1,2,7\n", "row 1: label 7 is out of range; 3 classes are 0..2"),
             ("age,dose,label\n", "is empty"),
             ("", "cannot be read as CSV"),
@@ -187,6 +188,78 @@ class TestNumbers:
         inputs[4321, 1] = np.nan
         sentence = refused(NUMBERS, npz_file(tmp_path, x=inputs, y=np.zeros(5000, int)))
         assert "ours.npz, row 4321: an input is NaN or infinite" in sentence
+
+
+ENCODING = Encoding(
+    columns=(
+        Column(name="age", fill=50.0),
+        Column(name="sex", kind="category", categories=("f", "m", "x")),
+        Column(name="smoker", kind="truth", fill=0.0),
+    ),
+    fills=True,
+    empty_values=("?",),
+)
+ENCODED = OwnData(
+    dataset(torch.zeros(6, 5), columns=Columns(ENCODING.names, ("label",), ENCODING)),
+    DataSettings(name="csv", path="theirs.csv", empty_cells="fill", empty_values=("?",)),
+)
+
+
+class TestEncodedTables:
+    """Categories and fillings are the experiment's, whatever a party's own table holds."""
+
+    def test_a_party_that_lacks_a_category(self, tmp_path):
+        path = csv_file(tmp_path, "sex,label,age,smoker\nm,none,40,true\nm,benign,50,false\n")
+        assert read(ENCODED, path).inputs.tolist() == [[40, 0, 1, 0, 1], [50, 0, 1, 0, 0]]
+
+    def test_gaps_are_filled_with_what_the_experiment_knows(self, tmp_path):
+        path = csv_file(tmp_path, "sex,label,age,smoker\n?,none,NA,\nm,benign,90,true\nf,none,91,true\n")
+        assert read(ENCODED, path).inputs[0].tolist() == [50, 0, 0, 0, 0], "and not with the median of the party"
+
+    def test_a_spreadsheet_of_its_own_country(self, tmp_path):
+        text = "sex;label;age;smoker\nm;none;40,5;true\nf;benign;k.A.;false\n"
+        (tmp_path / "ours.csv").write_bytes(text.encode("utf-16"))
+        (tmp_path / "ours.yaml").write_text("{name: csv, path: ours.csv, empty_values: [k.A.]}")
+        assert read(ENCODED, tmp_path / "ours.yaml").inputs[:, 0].tolist() == [40.5, 50]
+
+    def test_json_lines(self, tmp_path):
+        one = '{"age": 1, "sex": "x", "smoker": true, "label": "none"}'
+        other = '{"age": 2, "sex": "f", "smoker": null, "label": "benign"}'
+        (tmp_path / "ours.jsonl").write_text(f"{one}\n{other}\n")
+        assert read(ENCODED, tmp_path / "ours.jsonl").inputs.tolist() == [[1, 0, 0, 1, 1], [2, 1, 0, 0, 0]]
+
+    def test_numbers_that_are_true_or_false(self, tmp_path):
+        path = csv_file(tmp_path, "sex,label,age,smoker\nm,none,40,1\nm,benign,50,0\n")
+        assert read(ENCODED, path).inputs[:, 4].tolist() == [1, 0]
+
+    @pytest.mark.parametrize(
+        ("row", "reason"),
+        [
+            ("d,none,40,true", "column 'sex', row 0 (line 2): unknown category 'd' (known: f, m, x)"),
+            ("f,none,old,true", "column 'age', row 0 (line 2): 'old' is not a number"),
+            ("f,none,40,ja", "column 'smoker', row 0 (line 2): 'ja' is neither true nor false"),
+            ("f,none,40,2", "column 'smoker', row 0 (line 2): 2 is neither true nor false, nor 1 nor 0"),
+            ("f,cyst,40,true", "unknown class 'cyst'"),
+        ],
+    )
+    def test_what_does_not_fit(self, tmp_path, row, reason):
+        assert reason in refused(ENCODED, csv_file(tmp_path, f"sex,label,age,smoker\n{row}\n"))
+
+    def test_a_missing_column(self, tmp_path):
+        sentence = refused(ENCODED, csv_file(tmp_path, "sx,label,age,smoker\nm,none,40,true\n"))
+        assert "ours.csv has no column 'sex', which is an input (did you mean 'sx'?)" in sentence
+
+    def test_an_experiment_without_gaps_refuses_them(self, tmp_path):
+        columns = Columns(ENCODING.names, (), ENCODING.model_copy(update={"fills": False}))
+        strict = OwnData(dataset(torch.zeros(6, 5), columns=columns), DataSettings(name="csv", path="theirs.csv"))
+        sentence = refused(strict, csv_file(tmp_path, "sex,label,age,smoker\nm,none,,true\n"))
+        assert "column 'age', row 0 (line 2): the cell is empty" in sentence
+
+    def test_truth_values_as_labels(self, tmp_path):
+        columns = Columns(("age", "dose"), ())
+        theirs = dataset(torch.zeros(6, 2), ("False", "True"), columns=columns, label_kind="truth values")
+        own = OwnData(theirs, DataSettings(name="csv", path="theirs.csv"))
+        assert read(own, csv_file(tmp_path, "age,dose,label\n1,2,true\n3,4,false\n")).labels.tolist() == [1, 0]
 
 
 def test_texts_get_the_experiments_tokens(tmp_path):

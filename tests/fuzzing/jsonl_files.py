@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from random import Random
 
-from fedfuse.data.readers import Reading
-from fedfuse.data.readers.jsonl import read_jsonl
-from fedfuse.data.tokens import TextSettings, tokenizer_of
 from tests.fuzzing.mutation import text_of
 from tests.fuzzing.place import written
+from tests.fuzzing.tables import load_file
 
-READING = Reading(tokenizer=tokenizer_of(TextSettings()))
 WORDS = (
     '"label"',
     '"text"',
@@ -31,7 +28,10 @@ WORDS = (
 def honest() -> list[bytes]:
     texts = "".join(f'{{"text": "it is {row}", "label": {row % 3}}}\n' for row in range(9))
     numbers = "".join(f'{{"features": [{row}, 0.5], "label": {row % 3}, "who": "a"}}\n' for row in range(9))
-    return [texts.encode(), numbers.encode()]
+    words = "".join(
+        f'{{"sex": "{"fm"[row % 2]}", "age": {row}, "ill": true, "label": {row % 3}}}\n' for row in range(9)
+    )
+    return [texts.encode(), numbers.encode(), words.encode()]
 
 
 def mutate(rng: Random, case: bytes) -> bytes:
@@ -39,4 +39,4 @@ def mutate(rng: Random, case: bytes) -> bytes:
 
 
 def read(case: bytes) -> None:
-    read_jsonl([written("lines.jsonl", case)], READING)
+    load_file("jsonl", written("lines.jsonl", case), empty_cells="fill" if b"sex" in case else "refuse")

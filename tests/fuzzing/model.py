@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -10,11 +11,15 @@ from typing import Any
 import torch
 
 import fedfuse
+from fedfuse.core.errors import DataError
 from fedfuse.core.randomness import Key
 from fedfuse.core.tensor_files import read_safetensors, write_safetensors
 from fedfuse.core.text import TextShape
 from fedfuse.core.weights import Weights
+from fedfuse.data.raw import RawTable
+from fedfuse.data.readers.encoding import Column, Encoding
 from fedfuse.models import Architecture, Cnn, Mlp, TextTransformer, create
+from fedfuse.models.interface import Interface
 from fedfuse.models.saved import save_model
 from tests.fuzzing.checkpoint import as_json
 from tests.fuzzing.mutation import bytes_of, value_of
@@ -25,17 +30,32 @@ MODELS: list[tuple[Architecture, tuple[int, ...]]] = [
     (Cnn(arch="cnn1"), (1, 8, 8)),
     (TextTransformer(width=4, heads=2, layers=1), TextShape(length=5, vocabulary=7)),
 ]
+ENCODING = Encoding(
+    columns=(
+        Column(name="age", fill=50.0),
+        Column(name="sex", kind="category", categories=("f", "m")),
+        Column(name="ill", kind="truth", fill=0.0),
+    ),
+    fills=True,
+    empty_values=("?",),
+)
+TABLE = Interface(
+    inputs=RawTable(mean=(50.0, 0.0, 0.0, 0.0), std=(9.0, 1.0, 1.0, 1.0), encoding=ENCODING, beside=("label",)),
+    class_names=("1", "2", "3"),
+    label_kind="numbers",
+)
+ROWS: tuple[Any, ...] = ({"age": 40, "sex": "f", "ill": True}, [[None, "m", False]], [[1.0, 2.0, 3.0]])
 LARGE: tuple[Any, ...] = (10**9, 10**12, [10**9], [10**6, 10**6], [4] * 10_000, "os:system", {"arch": "own"})
 
 
 def honest() -> list[bytes]:
-    return [_saved(architecture, shape) for architecture, shape in MODELS]
+    return [*(_saved(architecture, shape) for architecture, shape in MODELS), _saved(Mlp(hidden=(4,)), (4,), TABLE)]
 
 
-def _saved(architecture: Architecture, shape: tuple[int, ...]) -> bytes:
+def _saved(architecture: Architecture, shape: tuple[int, ...], interface: Interface | None = None) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model"
-        save_model(path, architecture, shape, 3, Weights.of(create(architecture, shape, 3, Key(0))))
+        save_model(path, architecture, shape, 3, Weights.of(create(architecture, shape, 3, Key(0))), interface)
         return path.read_bytes()
 
 
@@ -69,3 +89,7 @@ def _written(tensors: dict[str, torch.Tensor], about: Any) -> bytes:
 def read(case: bytes) -> None:
     model = fedfuse.load_model(written("model.safetensors", case))
     assert all(parameter.isfinite().all() for parameter in model.parameters())
+    if model.predictor is not None and model.predictor.interface.inputs.kind == "table":
+        for rows in ROWS:
+            with suppress(DataError):
+                assert len(model.predict(rows)) == 1

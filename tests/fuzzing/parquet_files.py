@@ -19,7 +19,14 @@ from tests.fuzzing.place import written
 from tests.fuzzing.tables import load_file
 
 ROWS = 6
-NAMES = ("label", "y", "image", "img", "text", "features", "x", "who", "a", "")
+METADATA = (
+    "{}",
+    "[" * 100_000,
+    '{"info": {"features": {"label": {"names": 5}}}}',
+    '{"columns": [{"name": [], "pandas_type": "categorical"}, 5]}',
+    "\xff",
+)
+NAMES = ("label", "y", "image", "img", "text", "features", "x", "who", "a", "sex", "")
 
 
 def known_columns() -> dict[str, Any]:
@@ -52,6 +59,13 @@ def known_columns() -> dict[str, Any]:
         "files": pa.array([{"bytes": None, "path": path} for path in paths], struct),
         "odd images": pa.array([{"bytes": encoded, "path": 5}] * ROWS),
         "categories": pa.array(["a", "b"] * 3).dictionary_encode(),
+        "numbers as categories": pa.array([1, 2] * 3).dictionary_encode(),
+        "nothing as categories": pa.array([None] * ROWS, pa.string()).dictionary_encode(),
+        "from 1": pa.array([1, 2] * 3),
+        "numbers in words": pa.array(["1", "2"] * 3),
+        "views": pa.array(["a", "b"] * 3).cast(pa.string_view()),
+        "gaps": pa.array([1.0, None, 3.0, None, 5.0, 6.0]),
+        "times": pa.array([datetime.datetime(2024, 1, 1)] * ROWS),
         "halves": pa.array(np.ones(ROWS, np.float16)),
     }
 
@@ -65,6 +79,7 @@ def honest() -> list[bytes]:
         pa.table({"text": known["texts"], "label": known["labels"]}),
         pa.table({"features": known["lists"], "label": known["labels"], "who": known["truths"]}),
         pa.table({"a": known["numbers"], "b": known["fixed"], "label": known["labels"]}),
+        pa.table({"a": known["numbers"], "sex": known["categories"], "b": known["truths"], "label": known["from 1"]}),
     ]
     return [_saved(table) for table in tables]
 
@@ -82,17 +97,17 @@ def mutate(rng: Random, case: bytes) -> bytes:
     known = known_columns()
     chosen = [(rng.choice(NAMES), rng.choice(list(known.values()))) for _ in range(rng.randrange(4))]
     chosen.append(
-        ("label", known[rng.choice(("labels", "labels", "labels", "huge labels", "words", "unsigned labels"))])
+        ("label", known[rng.choice(("labels", "labels", "labels", "huge labels", "words", "unsigned labels", *known))])
     )
     rng.shuffle(chosen)
     table = pa.Table.from_arrays([column for _, column in chosen], [name for name, _ in chosen])
-    metadata = rng.choice(("{}", "[" * 100_000, '{"info": {"features": {"label": {"names": 5}}}}', "\xff"))
+    metadata = rng.choice(METADATA)
     if rng.random() < 0.2:
-        table = table.replace_schema_metadata({"huggingface": metadata})
+        table = table.replace_schema_metadata({rng.choice(("huggingface", "pandas")): metadata})
     return _saved(
         table.slice(rng.choice((0, 0, 0, 3, ROWS))), compression=rng.choice(("none", "snappy", "zstd", "gzip"))
     )
 
 
 def read(case: bytes) -> None:
-    load_file("parquet", written("table.parquet", case))
+    load_file("parquet", written("table.parquet", case), empty_cells="fill" if b"sex" in case else "refuse")

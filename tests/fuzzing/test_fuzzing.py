@@ -20,6 +20,7 @@ SLOW = (
     "experiment_values",
     "experiment_yaml",
     "image_folders",
+    "jsonl_files",
     "misspelt_keys",
     "model",
     "npz_files",

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from random import Random
 
+from fedfuse.data.readers import Reading
+from fedfuse.data.tokens import TextSettings, tokenizer_of
 from fedfuse.data.unlabelled import read_unlabelled
-from tests.fuzzing.jsonl_files import READING
 from tests.fuzzing.mutation import bytes_of
 from tests.fuzzing.place import written
+
+READING = Reading(tokenizer=tokenizer_of(TextSettings()))
 
 
 def honest() -> list[bytes]:

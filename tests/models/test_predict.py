@@ -363,7 +363,7 @@ class TestNumbers:
             table_model.predict(frame.drop(columns=["age", "visits"]))
         with pytest.raises(DataError, match="the model has never seen column 'weight'; leave out"):
             table_model.predict(frame.assign(weight=1))
-        with pytest.raises(DataError, match="they must be numbers"):
+        with pytest.raises(DataError, match="the inputs, column 'age', row 0: 'old' is not a number"):
             table_model.predict(frame.assign(age="old"))
 
     def test_without_names_a_frame_is_refused(self, tmp_path):

@@ -67,6 +67,14 @@ def changed(path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
     return other
 
 
+def test_weights_that_take_other_inputs_than_the_file_says(saved: Path) -> None:
+    tensors, about = read_safetensors(saved)
+    tensors["layers.1.weight"] = tensors["layers.1.weight"][:, :-1].contiguous()
+    write_safetensors(saved, tensors, about)
+    with pytest.raises(DataError, match="the network cannot take inputs as its file describes them: RuntimeErr"):
+        fedfuse.load_model(saved).predict([[1.0, 2.0]])
+
+
 def as_format_1(about: dict[str, Any]) -> None:
     for key in ("format", "interface", "own_names"):
         del about[key]
@@ -126,7 +134,7 @@ def set_at(*path: Any, value: Any) -> Callable[[dict[str, Any]], object]:
 
 
 HOSTILE = {
-    "a later format": (set_at("format", value=3), "has format 3, and this version of fedfuse reads up to 2; update"),
+    "a later format": (set_at("format", value=4), "has format 4, and this version of fedfuse reads up to 3; update"),
     "a format below 1": (set_at("format", value=0), "format: Input should be greater than or equal to 1"),
     "a format of words": (set_at("format", value="two"), "format: Input should be a valid integer"),
     "no architecture": (lambda about: about.pop("architecture"), "architecture: Field required"),

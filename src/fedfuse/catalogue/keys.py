@@ -10,37 +10,9 @@ from functools import cache
 from typing import Any
 
 from fedfuse.catalogue.details import CHOOSERS, EXPERIMENT, KeyRow, sections, slots
+from fedfuse.catalogue.other_words import OTHER_WORDS, WORDS_FOR_DATA
 from fedfuse.core.errors import shortened, suggest
 
-OTHER_WORDS = {
-    "lr": "learning_rate",
-    "eta": "learning_rate",
-    "wd": "weight_decay",
-    "bs": "batch_size",
-    "batch": "batch_size",
-    "optim": "optimizer",
-    "optimiser": "optimizer",
-    "num_rounds": "rounds",
-    "communication_rounds": "rounds",
-    "global_epochs": "rounds",
-    "local_epochs": "epochs",
-    "num_epochs": "epochs",
-    "num_clients": "clients",
-    "n_clients": "clients",
-    "client_fraction": "participation",
-    "fraction_fit": "participation",
-    "sample_rate": "participation",
-    "dataset": "data",
-    "model": "models",
-    "strategy": "method",
-    "algorithm": "method",
-    "aggregation": "merge",
-    "random_seed": "seed",
-    "n_jobs": "workers",
-    "gpu": "device",
-    "normalization": "normalisation",
-}
-"""What other tools, papers and people call a key."""
 CLOSE, NEAR = 0.8, 0.6
 """How alike two words are, from 0 to 1: a slip of the finger, and a word that may have been meant."""
 
@@ -114,7 +86,9 @@ def find_keys(word: str) -> list[Place]:
     word = OTHER_WORDS.get(word, word)
     asked = re.sub(r"^models\.[^.]+", "models.NAME", _plain(word))
     below = [place for address, place in every_place().items() if f"{_plain(address)}.".startswith(f"{asked}.")]
-    return below or [place for place in every_place().values() if word.lower() in _called(place)]
+    named = below or [place for place in every_place().values() if word.lower() in _called(place)]
+    key = WORDS_FOR_DATA.get(_written(word))
+    return named or ([every_place()[f"data.{key}"]] if key else [])
 
 
 def _called(place: Place) -> str:
@@ -134,11 +108,14 @@ def suggested(word: str, at: tuple[str, ...], known: Iterable[str]) -> str:
 def meant(word: str, at: str = "", known: Iterable[str] = ()) -> str | None:
     """What was probably meant by a key that is not among the keys ``known`` of section ``at``.
 
-    A slip of the finger comes first, then the same word in another section, by its address, then whatever is near.
+    Another tool's word for a key of ``data`` comes first, then a slip of the finger, then the same word in another
+    section, by its address, then whatever is near.
     """
-    word = shortened(word)
+    word, known = shortened(word), list(known)
+    if at.rpartition(".")[2] == "data" and (key := WORDS_FOR_DATA.get(_written(word))) in known:
+        return key
     for cutoff in (CLOSE, NEAR):
-        if near := difflib.get_close_matches(word, list(known), n=1, cutoff=cutoff):
+        if near := difflib.get_close_matches(word, known, n=1, cutoff=cutoff):
             return near[0]
         if cutoff == CLOSE and (elsewhere := _elsewhere(word, at)):
             return elsewhere
@@ -149,8 +126,7 @@ def meant(word: str, at: str = "", known: Iterable[str] = ()) -> str | None:
 
 def _elsewhere(word: str, at: str) -> str | None:
     """The address of a key of this very name: below the section, else one that every experiment has, else the first."""
-    plain = word.lower().replace("-", "_")
-    name = OTHER_WORDS.get(plain, plain)
+    name = OTHER_WORDS.get(_written(word), _written(word))
     if name in sections()[EXPERIMENT]:
         return name
     places = [place for place in every_place().values() if _called(place) == name and "[]" not in place.address]
@@ -158,6 +134,11 @@ def _elsewhere(word: str, at: str) -> str | None:
     usual = [place for place in places if place.is_usual]
     best = inside or usual or places
     return min((place.asked for place in best), key=lambda address: address.count("."), default=None)
+
+
+def _written(word: str) -> str:
+    """A word as keys are written."""
+    return word.lower().replace("-", "_")
 
 
 def _plain(address: str) -> str:

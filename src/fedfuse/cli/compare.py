@@ -42,7 +42,6 @@ def compare(
     from fedfuse.cli.batch import batch_progress
     from fedfuse.cli.console import print_facts, print_sheet, say
     from fedfuse.cli.metric_results import comparison_metric_sheets
-    from fedfuse.cli.remarks import hints
     from fedfuse.cli.verbose import Narrator, together
     from fedfuse.experiment.comparison import complete, plan, rehearse
     from fedfuse.experiment.sheets import comparison_facts, comparison_sheet
@@ -51,7 +50,7 @@ def compare(
     study = plan(experiments, words_of(methods), seeds_of(seeds) if seeds else [], changes, out)
     screen = Console(quiet=quiet)
     if not quiet:
-        say([*study.remarks, *hints([cell.experiment.config for cell in study.cells])])
+        say(study.remarks)
     progress = batch_progress(screen, jobs)
     listener = together(progress, Narrator(screen)) if verbose and not quiet else progress
     try:

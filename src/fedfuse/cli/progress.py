@@ -13,7 +13,7 @@ from rich.progress import TimeRemainingColumn as Remaining
 from rich.table import Column
 from rich.text import Text
 
-from fedfuse.experiment.assembly import cautions
+from fedfuse.experiment.assembly import cautions, notes
 from fedfuse.experiment.progress import Mishaps, accuracies, notice
 from fedfuse.federation.events import Event
 
@@ -52,17 +52,24 @@ class Bars(Progress):
 
 
 class Cautions:
-    """What runs' facts caution against, each sentence said once however many runs do."""
+    """What runs' facts note and caution against, each sentence said once however many runs do."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
         self.told: set[str] = set()
 
     def __call__(self, facts: Mapping[str, Any]) -> None:
+        for sentence in notes(facts):
+            if self._is_new(sentence):
+                self.console.print(Text(sentence), soft_wrap=not self.console.is_terminal)
         for sentence in cautions(facts):
-            if sentence not in self.told:
-                self.told.add(sentence)
+            if self._is_new(sentence):
                 warn(self.console, sentence)
+
+    def _is_new(self, sentence: str) -> bool:
+        is_new = sentence not in self.told
+        self.told.add(sentence)
+        return is_new
 
 
 def warn(console: Console, sentence: str) -> None:

@@ -35,10 +35,10 @@ def run(
     with quick_imports():
         from rich.console import Console
 
-        from fedfuse.cli.console import print_event, print_facts, print_sheet, say
+        from fedfuse.cli.console import print_event, print_facts, print_sheet
         from fedfuse.cli.metric_results import metric_sheets
         from fedfuse.cli.progress import RunProgress
-        from fedfuse.cli.remarks import hints, how_to_go_on
+        from fedfuse.cli.remarks import how_to_go_on
         from fedfuse.cli.verbose import Narrator
         from fedfuse.experiment.lessons import check_that_something_was_learnt
         from fedfuse.experiment.run import Experiment, run_folder
@@ -48,8 +48,6 @@ def run(
     folder = run_folder(experiment, out, resume) or loaded.default_folder
     config = loaded.config
     quiet = quiet or as_json
-    if not quiet:
-        say(hints([config]))
     screen = Console(quiet=quiet)
     told = (Narrator(screen),) if verbose and not quiet else ()
     with RunProgress(screen) as progress:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 
@@ -55,16 +55,32 @@ class OlderKeyWarning(FutureWarning):
 
 
 def shortened(text: str, most: int = 100) -> str:
-    """What a sentence has room for."""
-    return text if len(text) <= most else f"{text[: most - 3]}..."
+    """What a sentence has room for, and without what would move a cursor or break a line."""
+    short = text if len(text) <= most else f"{text[: most - 3]}..."
+    return short if short.isprintable() else "".join(map(_visible, short))
+
+
+def _visible(sign: str) -> str:
+    return sign if sign.isprintable() else sign.encode("unicode_escape").decode()
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """The first few of many."""
+    shown = ", ".join(shortened(name, 40) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """``" (did you mean 'x'?)"`` for the nearest known word, if one is near."""
+    near = difflib.get_close_matches(shortened(word), sorted(known), n=1, cutoff=0.6)
+    return f" (did you mean '{shortened(near[0])}'?)" if near else ""
 
 
 def suggest(word: str, known: Iterable[str], listed: bool = True) -> str:
-    """``" (did you mean 'x'?)"`` for the nearest known word, or, if wanted, the list of all known ones."""
+    """The nearest known word, or, if wanted, the list of all known ones."""
     options = sorted(known)
-    near = difflib.get_close_matches(shortened(word), options, n=1, cutoff=0.6)
-    if near:
-        return f" (did you mean '{near[0]}'?)"
+    if near := did_you_mean(word, options):
+        return near
     return f" (known: {shortened(', '.join(options), 1000)})" if options and listed else ""
 
 

@@ -12,15 +12,18 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from fedfuse.core.files import cache_folder, write_atomically, write_text
 from fedfuse.data.readers.contents import Array, Columns, Contents, Reading
+from fedfuse.data.readers.encoding import Encoding
+from fedfuse.data.readers.labels import Classes
 
 TABLES = (".parquet", ".csv", ".jsonl", ".txt", ".npz")
 PRIVATE = 0o700
-FORMAT = 5
+FORMAT = 6
 """Raised whenever the decoded arrays of the same file would differ from those of an older version."""
 
 
@@ -67,9 +70,16 @@ def _load(folder: Path) -> Contents | None:
         inputs = np.load(folder / "inputs.npy", allow_pickle=False)
         labels = np.load(folder / "labels.npy", allow_pickle=False)
         clients = np.load(folder / "clients.npy", allow_pickle=False) if description["clients"] else None
-        names, columns = description["class_names"], description["columns"]
-        known = None if columns is None else Columns(tuple(columns["inputs"]), tuple(columns["beside"]))
-        contents = Contents(inputs, labels, None if names is None else tuple(names), clients, known)
+        names = description["class_names"]
+        contents = Contents(
+            inputs,
+            labels,
+            None if names is None else tuple(names),
+            clients,
+            _columns(description["columns"]),
+            classes=_classes(description["classes"]),
+            notes=tuple(description["notes"]),
+        )
         return contents if description["checksums"] == _checksums(contents) else None
     except Exception:  # whatever is wrong with it, the files are still there
         return None
@@ -80,7 +90,9 @@ def _store(folder: Path, contents: Contents) -> None:
         "checksums": _checksums(contents),
         "class_names": contents.class_names,
         "clients": contents.clients is not None,
-        "columns": None if contents.columns is None else asdict(contents.columns),
+        "columns": None if contents.columns is None else _plain(contents.columns),
+        "classes": None if contents.classes is None else asdict(contents.classes),
+        "notes": contents.notes,
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -96,6 +108,26 @@ def _store(folder: Path, contents: Contents) -> None:
         return
 
 
+def _plain(columns: Columns) -> dict[str, Any]:
+    encoding = None if columns.encoding is None else columns.encoding.model_dump(mode="json")
+    return {"inputs": columns.inputs, "beside": columns.beside, "encoding": encoding}
+
+
+def _columns(plain: dict[str, Any] | None) -> Columns | None:
+    if plain is None:
+        return None
+    encoding = None if plain["encoding"] is None else Encoding.model_validate(plain["encoding"])
+    return Columns(tuple(plain["inputs"]), tuple(plain["beside"]), encoding)
+
+
+def _classes(plain: dict[str, Any] | None) -> Classes | None:
+    if plain is None:
+        return None
+    return Classes(
+        tuple(plain["names"]), plain["kind"], tuple((str(word), int(number)) for word, number in plain["words"])
+    )
+
+
 def _save(path: Path, array: Array) -> None:
     def write(temporary: Path) -> None:
         with temporary.open("wb") as file:
@@ -106,7 +138,7 @@ def _save(path: Path, array: Array) -> None:
 
 def _checksums(contents: Contents) -> list[int]:
     arrays = (contents.inputs, contents.labels, contents.clients)
-    words = repr((contents.class_names, contents.columns)).encode()
+    words = repr((contents.class_names, contents.columns, contents.classes, contents.notes)).encode()
     return [zlib.crc32(words), *(_checksum(array) for array in arrays if array is not None)]
 
 

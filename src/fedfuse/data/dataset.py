@@ -12,6 +12,7 @@ from torch import Tensor
 from fedfuse.catalogue.card import Normalisation
 from fedfuse.core.text import PADDING, TextShape
 from fedfuse.data.readers.contents import Columns
+from fedfuse.data.readers.labels import LabelKind
 from fedfuse.data.tokens import Tokenizer
 
 BLOCK = 4096
@@ -142,9 +143,15 @@ class Dataset:
     incomplete: str | None = None
     """One sentence if the files held something else than the whole dataset."""
     columns: Columns | None = None
-    """Those of a table of numbers."""
+    """Those of a table, and what they become."""
     public: Examples | None = None
     """Public examples that are no training examples, if there are any."""
+    label_kind: LabelKind = "words"
+    """What the labels of own data are, so that answers can be given in kind."""
+    notes: tuple[str, ...] = ()
+    """What was done with own data that nobody had asked for, a line each."""
+    cautions: tuple[str, ...] = ()
+    """What can be read but hardly was meant, a sentence each."""
 
     @property
     def classes(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,8 +12,11 @@ from urllib.request import getproxies
 
 from fedfuse.core.errors import DataError, MissingExtraError
 from fedfuse.data.cache import cached
+from fedfuse.data.own_files import as_surveyed
+from fedfuse.data.readers.columns import find_label_column, without_ignored
 from fedfuse.data.readers.contents import Contents, Found, Reading
-from fedfuse.data.readers.table import TableRows, contents_of_rows, find_label_column, without_ignored
+from fedfuse.data.readers.survey import surveyed
+from fedfuse.data.readers.table import Table, contents_of_tables
 
 
 def read_hub(name: str, reading: Reading, validation: bool = False) -> Found:
@@ -22,9 +25,11 @@ def read_hub(name: str, reading: Reading, validation: bool = False) -> Found:
     for needed in ("train", *(("validation",) if validation else ())):
         if needed not in splits:
             raise DataError(f"hf:{name} has no split '{needed}'; its splits are: {', '.join(splits)}")
-    wanted = ("train", "test", "validation") if validation else ("train", "test")
-    parts = {part: _contents(splits[part], reading, f"hf:{name} ({part})") for part in wanted if part in splits}
-    return Found(parts["train"], parts.get("test"), f"hf:{name}", parts.get("validation"))
+    tables = {part: _Split(splits[part], f"hf:{name} ({part})") for part in splits}
+    train = tables["train"].contents(reading, is_first=True)
+    told = as_surveyed(reading, train)
+    others = [part for part in ("test", *(("validation",) if validation else ())) if part in splits]
+    return Found.by_split({"train": train, **{part: tables[part].contents(told) for part in others}}, f"hf:{name}")
 
 
 def _load(name: str) -> Any:
@@ -58,18 +63,29 @@ def network_may_answer() -> bool:
     return True
 
 
-def _contents(split: Any, reading: Reading, where: str) -> Contents:
-    files = [Path(entry["filename"]) for entry in split.cache_files]
-    read = partial(_decode, split, reading, where)
-    # A split that lives in memory has no files to recognise it by.
-    return cached(files, reading, read) if files else read()
+@dataclass(frozen=True)
+class _Split:
+    """A part of a dataset."""
 
+    split: Any
+    name: str
 
-def _decode(split: Any, reading: Reading, where: str) -> Contents:
-    table = split.with_format("arrow")[:]
-    table = table.select(without_ignored(table.schema, reading, where).names)
-    names = getattr(split.features[find_label_column(table.schema, reading, where)], "names", None)
-    return contents_of_rows(TableRows(table), None if names is None else tuple(names), reading, where, None)
+    def contents(self, reading: Reading, is_first: bool = False) -> Contents:
+        """Of the first one it is found out how all of them are read."""
+
+        def read() -> Contents:
+            table = self._table(reading)
+            return contents_of_tables([table], surveyed([table], reading) if is_first else reading)
+
+        files = [Path(entry["filename"]) for entry in self.split.cache_files]
+        # A split that lives in memory has no files to recognise it by.
+        return cached(files, reading, read) if files else read()
+
+    def _table(self, reading: Reading) -> Table:
+        table = self.split.with_format("arrow")[:]
+        table = table.select(without_ignored(table.schema, reading, self.name).names)
+        names = getattr(self.split.features[find_label_column(table.schema, reading, self.name)], "names", None)
+        return Table.of(table, self.name, class_names=None if names is None else tuple(names))
 
 
 def _first_line(error: Exception) -> str:

@@ -7,15 +7,21 @@ from collections.abc import Callable
 import numpy as np
 
 from fedfuse.catalogue.card import Normalisation
-from fedfuse.data.readers.contents import Array
+from fedfuse.data.readers.contents import Array, Columns
 
 BLOCK = 4096
 
 
-def measure(inputs: Array) -> Normalisation:
-    """Constants that give every channel mean 0 and deviation 1; one that never varies keeps its scale."""
+def measure(inputs: Array, columns: Columns | None = None) -> Normalisation:
+    """Constants that give every channel mean 0 and deviation 1; one that never varies keeps its scale.
+
+    Columns of 0 and 1 that stand for categories and truth values stay as they are.
+    """
     mean, std = _of_images(inputs) if inputs.dtype == np.uint8 else _of_features(inputs)
     std = np.where(std > 0, std, 1.0)
+    if columns is not None and columns.encoding is not None:
+        are_numbers = [one.kind == "number" for one in columns.encoding.columns for _ in range(one.width)]
+        mean, std = np.where(are_numbers, mean, 0.0), np.where(are_numbers, std, 1.0)
     return Normalisation(tuple(mean.tolist()), tuple(std.tolist()))
 
 

@@ -10,13 +10,22 @@ import numpy as np
 
 from fedfuse.core.errors import DataError, shortened
 from fedfuse.data.cache import cached
-from fedfuse.data.readers import Contents, Found, Reading, read_csv, read_folder, read_npz, read_parquet
+from fedfuse.data.readers import Contents, Found, Reading, read_folder, read_npz
 from fedfuse.data.readers.bounds import check_is_file
 from fedfuse.data.readers.contents import join
+from fedfuse.data.readers.csv import csv_table
 from fedfuse.data.readers.folder import class_folders, folder_roots, image_files, subfolders
-from fedfuse.data.readers.label_words import label_words
+from fedfuse.data.readers.jsonl import jsonl_table
+from fedfuse.data.readers.npz import npz_classes
+from fedfuse.data.readers.parquet import parquet_table
+from fedfuse.data.readers.survey import surveyed
+from fedfuse.data.readers.table import Table, contents_of_tables
 
-TABLES: dict[str, Callable[[Sequence[Path], Reading], Contents]] = {"parquet": read_parquet, "csv": read_csv}
+TABLES: dict[str, Callable[[Path, Reading], Table]] = {
+    "parquet": parquet_table,
+    "csv": csv_table,
+    "jsonl": jsonl_table,
+}
 
 
 def read_own_files(name: str, path: Path, test_path: Path | None, client_files: bool, reading: Reading) -> Found:
@@ -28,51 +37,79 @@ def read_own_files(name: str, path: Path, test_path: Path | None, client_files: 
         raise DataError(f"data.client_files: {path} is not a folder; it must hold one file or folder per client")
     if name == "images":
         return _images_by_client(path, test_path, reading) if client_files else _images(path, test_path, reading)
+    if name in TABLES:
+        return _tables(name, path, test_path, client_files, reading)
     read = _by_client if client_files else _one_set
-    if name not in TABLES or reading.words or not reading.labelled:
-        return read(name, path, test_path, reading)
-    files = _files(path, name, "data.path") if client_files else _train_and_test(path, name, "data.path")[0]
-    words = label_words(name, files, reading)
-    numbered = tuple((word, number) for number, word in enumerate(words))
-    return _called(read(name, path, test_path, replace(reading, words=numbered)), words)
+    return read(name, path, test_path, reading)
 
 
 def cached_table(name: str, files: Sequence[Path], reading: Reading) -> Contents:
-    words = [f"{word} {number}" for word, number in reading.words]
-    return cached(files, reading, lambda: TABLES[name](files, reading), words)
+    """Tables as the reading says, in their order."""
+    return cached(files, reading, lambda: contents_of_tables([TABLES[name](file, reading) for file in files], reading))
 
 
-def _called(found: Found, classes: tuple[str, ...]) -> Found:
-    """The same with these names of the classes, if there are any."""
-    if not classes:
-        return found
-    test = None if found.test is None else replace(found.test, class_names=classes)
-    return replace(found, train=replace(found.train, class_names=classes), test=test)
+def _tables(name: str, path: Path, test_path: Path | None, client_files: bool, reading: Reading) -> Found:
+    """What the training files hold decides how the test files are read."""
+    files, test_files = (_files(path, name, "data.path"), []) if client_files else _train_and_test(path, name)
+    if test_path is not None:
+        test_files = _files(test_path, name, "data.test_path")
+    train = cached(
+        files,
+        reading,
+        lambda: _surveyed_tables(name, files, client_files, reading),
+        ["a client per file"] if client_files else (),
+    )
+    origin = path.name if client_files else ", ".join(file.name for file in [*files, *test_files])
+    if not test_files:
+        return Found(train, None, origin)
+    return Found(train, cached_table(name, test_files, as_surveyed(reading, train)), origin)
+
+
+def as_surveyed(reading: Reading, train: Contents) -> Reading:
+    """The reading for whatever shall be like these training examples."""
+    encoding = None if train.columns is None else train.columns.as_encoding
+    return replace(reading, classes=train.classes, encoding=encoding)
+
+
+def _surveyed_tables(name: str, files: Sequence[Path], client_files: bool, reading: Reading) -> Contents:
+    tables = [TABLES[name](file, reading) for file in files]
+    told = surveyed(tables, reading)
+    if not client_files:
+        return contents_of_tables(tables, told)
+    parts = [_owned(contents_of_tables([table], told), file.stem) for table, file in zip(tables, files, strict=True)]
+    return join(parts, [file.name for file in files])
 
 
 def _one_set(name: str, path: Path, test_path: Path | None, reading: Reading) -> Found:
-    train_files, test_files = _train_and_test(path, name, "data.path")
+    train_files, test_files = _train_and_test(path, name)
     if test_path is not None:
         test_files = _files(test_path, name, "data.test_path")
-    train, own_test = _read(name, train_files, reading)
-    test = _read(name, test_files, reading)[0] if test_files else own_test
+    reading = _knowing_classes(train_files, reading)
+    train, own_test = _read(train_files, reading)
+    test = _read(test_files, reading)[0] if test_files else own_test
     return Found(train, test, ", ".join(file.name for file in [*train_files, *test_files]))
 
 
 def _by_client(name: str, path: Path, test_path: Path | None, reading: Reading) -> Found:
     """A file per client, named after it; test examples inside the files are pooled."""
     files = _files(path, name, "data.path")
-    parts = [_read(name, [file], reading) for file in files]
+    reading = _knowing_classes(files, reading)
+    parts = [_read([file], reading) for file in files]
     names = [file.name for file in files]
     train = join([_owned(part, file.stem) for (part, _), file in zip(parts, files, strict=True)], names)
     if test_path is not None:
-        return Found(train, _read(name, _files(test_path, name, "data.test_path"), reading)[0], path.name)
+        return Found(train, _read(_files(test_path, name, "data.test_path"), reading)[0], path.name)
     return Found(train, _pooled([test for _, test in parts], names), path.name)
 
 
-def _read(name: str, files: Sequence[Path], reading: Reading) -> tuple[Contents, Contents | None]:
-    if name in TABLES:
-        return cached_table(name, files, reading), None
+def _knowing_classes(files: Sequence[Path], reading: Reading) -> Reading:
+    """Several archives are looked at together; a single one tells by itself."""
+    if len(files) == 1 or reading.classes is not None:
+        return reading
+    return replace(reading, classes=npz_classes(files, reading))
+
+
+def _read(files: Sequence[Path], reading: Reading) -> tuple[Contents, Contents | None]:
     parts = [read_npz(file, reading) for file in files]
     names = [file.name for file in files]
     return join([train for train, _ in parts], names), _pooled([test for _, test in parts], names)
@@ -106,9 +143,9 @@ def _files(path: Path, name: str, key: str) -> list[Path]:
     return files
 
 
-def _train_and_test(path: Path, name: str, key: str) -> tuple[list[Path], list[Path]]:
+def _train_and_test(path: Path, name: str) -> tuple[list[Path], list[Path]]:
     """The training and the test files of a folder, told apart by 'test' in the name."""
-    files = _files(path, name, key)
+    files = _files(path, name, "data.path")
     test = [file for file in files if "test" in file.stem] if path.is_dir() else []
     train = [file for file in files if file not in test]
     return (train, test) if train else (test, [])

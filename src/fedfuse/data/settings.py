@@ -9,11 +9,17 @@ from pydantic import BeforeValidator, Field, StrictFloat, StrictInt, field_valid
 from fedfuse.catalogue.datasets import CATALOGUE
 from fedfuse.core.errors import unknown
 from fedfuse.core.part import Settings
+from fedfuse.core.paths import PathText
+from fedfuse.data.table_settings import ColumnName, Decimal, LabelNames, Separator, TextEncoding
 from fedfuse.data.tokens import TextSettings
 
 HUB_PREFIX = "hf:"
-OWN_FILES = ("parquet", "csv", "npz", "images", "python")
+TABLES = ("parquet", "csv", "jsonl")
+OWN_FILES = (*TABLES, "npz", "images", "python")
 IN_MEMORY = ("arrays", "tables")
+DIALECT = ("separator", "decimal", "encoding", "header")
+LATER = ("labels", "categories", "empty_cells", "empty_values", *DIALECT)
+"""Keys that experiments could not name at first."""
 GENERATED = ("blobs", "swiss_roll")
 INSTALLED = ("digits",)
 
@@ -37,6 +43,19 @@ def _share_count_or_official(value: Any) -> Any:
     return value if value == "official" else _share_or_count(value)
 
 
+class Constants(Settings):
+    """What inputs are normalised with: (x - mean) / std; of images after their bytes were scaled to 0..1."""
+
+    mean: tuple[float, ...] = Field(min_length=1, description="for each channel or column, or one for all")
+    std: tuple[Annotated[float, Field(gt=0)], ...] = Field(min_length=1, description="as many, above 0")
+
+    @model_validator(mode="after")
+    def _as_many(self) -> Constants:
+        if len(self.mean) != len(self.std):
+            raise ValueError(f"there are {len(self.mean)} means and {len(self.std)} deviations; give as many of each")
+        return self
+
+
 ShareOrOfficial = Annotated[StrictInt | StrictFloat | Official, BeforeValidator(_share_count_or_official)]
 
 
@@ -44,25 +63,55 @@ class DataSettings(Settings):
     """The ``data`` section of an experiment."""
 
     name: str = Field(
-        description="A dataset of the catalogue (digits, cifar10, ...); parquet, csv, npz, images or python for "
+        description="A dataset of the catalogue (digits, cifar10, ...); parquet, csv, jsonl, npz, images or python for "
         "your own data; "
         "or hf:<name or folder> for a Hugging Face dataset."
     )
-    path: str | None = Field(
+    path: PathText | None = Field(
         None,
         description="Your file or folder, or module:function for python, or the hash of arrays and tables that Python "
         "gave; for a dataset of the catalogue, the folder its files lie in.",
     )
-    test_path: str | None = Field(None, description="Your own test file or folder, when it lies elsewhere than path.")
-    input_column: str | None = Field(None, description="The column of images, of texts or of lists of numbers.")
-    label_column: str | None = Field(
-        None, description="The column of labels: whole numbers from 0, or words, numbered in alphabetical order."
+    test_path: PathText | None = Field(
+        None, description="Your own test file or folder, when it lies elsewhere than path."
     )
-    client_column: str | None = Field(
+    input_column: ColumnName | None = Field(None, description="The column of images, of texts or of lists of numbers.")
+    label_column: ColumnName | None = Field(
+        None,
+        description="The column of labels: whole numbers from 0 or 1, truth values, or words, numbered in alphabetical "
+        "order.",
+    )
+    client_column: ColumnName | None = Field(
         None, description="The column that says whose each example is, for partition natural."
     )
-    ignore_columns: tuple[str, ...] = Field(
+    ignore_columns: tuple[ColumnName, ...] = Field(
         (), description="Columns of a table that are no inputs, such as the number of a row; they are not read."
+    )
+    labels: LabelNames = Field(
+        {}, description="Which class each label is, such as {0: benign, 1: malignant}; several may be one class."
+    )
+    categories: tuple[ColumnName, ...] = Field(
+        (), description="Columns that are categories although their cells are numbers, or more words than usual."
+    )
+    empty_cells: Literal["refuse", "fill"] = Field(
+        "refuse",
+        description="Whether cells of input columns may be empty. fill: a number is the median of the training "
+        "examples, a truth value their more frequent one, a category none of all.",
+    )
+    empty_values: tuple[str, ...] = Field(
+        (), description="What else stands for an empty cell in a table, such as '?'; NA and the like do in any case."
+    )
+    separator: Separator | None = Field(
+        None, description="What separates the cells of a CSV file; told by the file if not given."
+    )
+    decimal: Decimal | None = Field(
+        None, description="The decimal sign of a CSV file, a point or a comma; told by the file if not given."
+    )
+    encoding: TextEncoding | None = Field(
+        None, description="How a CSV file is encoded, such as latin-1; UTF-8 if not given, or as its first bytes say."
+    )
+    header: bool = Field(
+        True, description="Whether a CSV file begins with the names of its columns; otherwise they are 1, 2, 3, ..."
     )
     client_files: bool = Field(
         False,
@@ -97,8 +146,11 @@ class DataSettings(Settings):
         description="Which examples become public, validation and test: random ones, or by their place in the file. "
         "in_order: the first are public (FedED's code), then the clients', then validation (FedDF's code), then test.",
     )
-    normalisation: Literal["dataset", "none", "half"] = Field(
-        "dataset", description="The dataset's own constants, none at all, or 0.5 for every mean and deviation."
+    normalisation: Literal["dataset", "training", "none", "half"] | Constants = Field(
+        "dataset",
+        description="The dataset's own constants, which are measured on all training examples of own data before test "
+        "examples are split off; training: measured on those that are no test examples; none at all; half: 0.5 for "
+        "every mean and deviation; or {mean: [...], std: [...]}.",
     )
     augment: tuple[Literal["crop", "flip"], ...] = Field(
         (), description="Random changes of training images: crop (after zero padding) and horizontal flip."
@@ -146,12 +198,20 @@ class DataSettings(Settings):
                 "0.1 or a count such as 1000"
             )
         for key in ("input_column", "label_column", "client_column"):
-            if getattr(self, key) in self.ignore_columns:
-                raise ValueError(f"data.{key} and data.ignore_columns both name '{getattr(self, key)}'; keep one")
+            for other in ("ignore_columns", "categories"):
+                if getattr(self, key) in getattr(self, other):
+                    raise ValueError(f"data.{key} and data.{other} both name '{getattr(self, key)}'; keep one")
+        if both := set(self.ignore_columns) & set(self.categories):
+            raise ValueError(f"data.ignore_columns and data.categories both name '{min(both)}'; keep one")
         for key in irrelevant(self.name):
-            if getattr(self, key):
+            if getattr(self, key) not in (None, (), {}, type(self).model_fields[key].default):
                 raise ValueError(f"data.{key} has no meaning for data.name = {self.name}; remove it")
         return self
+
+    @property
+    def unsaid(self) -> set[str]:
+        """Keys that change nothing where they are not used, so that they are no part of older experiments' identity."""
+        return {key for key in LATER if getattr(self, key) == type(self).model_fields[key].default}
 
     @property
     def own_code(self) -> tuple[str, ...]:
@@ -170,18 +230,23 @@ class DataSettings(Settings):
 
 def irrelevant(name: str) -> tuple[str, ...]:
     """Keys that have no meaning for a dataset of this name."""
-    generator = ("examples", "classes", "spread")
+    generator, files = ("examples", "classes", "spread"), ("test_path", "client_files")
     columns = ("input_column", "label_column", "client_column", "ignore_columns")
+    cells = ("categories", "empty_cells", "empty_values")
     if name in GENERATED:
-        return ("path", "test_path", *columns, "client_files", "resize", "channels", "augment")
+        return ("path", *files, *columns, "labels", *cells, *DIALECT, "resize", "channels", "augment")
     if name in INSTALLED:
-        return ("path", "test_path", *columns, "client_files", *generator)
+        return ("path", *files, *columns, "labels", *cells, *DIALECT, *generator)
     if name in CATALOGUE:
-        return ("test_path", *columns, "client_files", *generator)
+        return (*files, *columns, "labels", *cells, *DIALECT, *generator)
     if name.startswith(HUB_PREFIX):
-        return ("path", "test_path", "client_files", *generator)
+        return ("path", *files, *DIALECT, *generator)
     if name == "tables":
-        return ("test_path", "client_files", *generator)
+        return (*files, *DIALECT, *generator)
     if name in ("python", "arrays"):
-        return ("test_path", *columns, "client_files", *generator)
-    return generator if name in ("parquet", "csv") else (*columns, *generator)
+        return (*files, *columns, *cells, *DIALECT, *generator)
+    if name == "csv":
+        return generator
+    if name in TABLES:
+        return (*DIALECT, *generator)
+    return (*columns, *cells, *DIALECT, *generator, *(("labels",) if name == "images" else ()))

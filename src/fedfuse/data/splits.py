@@ -77,6 +77,12 @@ def split_indices(examples: int, has_test: bool, settings: DataSettings, key: Ke
     return SplitIndices(train_part, own_validation, own_public, None if has_test else test_part)
 
 
+def training_rows(examples: int, has_test: bool, settings: DataSettings, key: Key) -> Indices:
+    """The positions of all examples that are no test examples: the clients', and the server's own."""
+    test = split_indices(examples, has_test, settings, key).test
+    return np.setdiff1d(np.arange(examples), test) if test is not None else np.arange(examples)
+
+
 def _order(examples: int, at_the_end: int, settings: DataSettings, key: Key) -> Indices:
     """Positions as they are dealt: to test, validation and public, the rest to the clients."""
     if settings.split == "random":

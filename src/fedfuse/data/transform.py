@@ -7,9 +7,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from fedfuse.catalogue.card import Normalisation
+from fedfuse.core.errors import ConfigError
 from fedfuse.core.text import PADDING
 from fedfuse.data.dataset import Dataset, kind_of
-from fedfuse.data.settings import DataSettings
+from fedfuse.data.settings import Constants, DataSettings
 
 
 class Transform:
@@ -78,9 +79,23 @@ def trim(tokens: Tensor) -> Tensor:
 
 def chosen_normalisation(dataset: Dataset, settings: DataSettings) -> Normalisation:
     """The constants that ``data.normalisation`` asks for."""
-    if settings.normalisation in ("none", "half"):
-        return Normalisation.uniform(settings.normalisation, len(dataset.normalisation.mean))
+    chosen, size = settings.normalisation, len(dataset.normalisation.mean)
+    if isinstance(chosen, Constants):
+        return _given(chosen, size)
+    if chosen in ("none", "half"):
+        return Normalisation.uniform(chosen, size)
     return dataset.normalisation
+
+
+def _given(constants: Constants, size: int) -> Normalisation:
+    given = len(constants.mean)
+    if given not in (1, size):
+        raise ConfigError(
+            f"data.normalisation has constants for {given} channels or columns, but the inputs have {size}; give as "
+            "many, or one of each for all"
+        )
+    repeated = size if given == 1 else 1
+    return Normalisation(constants.mean * repeated, constants.std * repeated)
 
 
 def _pick(images: Tensor, rows: Tensor, columns: Tensor) -> Tensor:

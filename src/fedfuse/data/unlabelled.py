@@ -1,4 +1,4 @@
-"""Inputs without labels: a folder of images, or one file: npz, parquet, CSV or lines of text."""
+"""Inputs without labels: a folder of images, or one file: npz, parquet, CSV, JSON Lines or lines of text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fedfuse.core.errors import DataError
 from fedfuse.data.cache import cached
-from fedfuse.data.own_files import cached_table
+from fedfuse.data.own_files import TABLES, cached_table
 from fedfuse.data.readers import Reading, read_folder
 from fedfuse.data.readers.bounds import check_is_file
 from fedfuse.data.readers.contents import Array
@@ -25,8 +25,8 @@ def read_unlabelled(path: Path, reading: Reading) -> Array:
     check_is_file(path)
     if path.suffix == ".npz":
         return read_npz_inputs(path, reading)
-    if path.suffix in (".parquet", ".csv"):
+    if path.suffix[1:] in TABLES:
         return cached_table(path.suffix[1:], [path], reading).inputs
     if path.suffix == ".txt":
         return cached([path], reading, lambda: read_lines(path, reading)).inputs
-    raise DataError(f"data.path: {path} is neither a folder of images nor an .npz, .parquet, .csv or .txt file")
+    raise DataError(f"data.path: {path} is neither a folder of images nor an .npz, .parquet, .csv, .jsonl or .txt file")

@@ -77,6 +77,7 @@ class Built:
                 "test": len(self.splits.test),
                 "sha256": self.splits.sha256(),
                 **_if_any(incomplete=self.dataset.incomplete),
+                **_if_any(notes=list(self.dataset.notes), cautions=list(self.dataset.cautions)),
             },
             "partition_sha256": self.partition.sha256,
             **({"code": self.config.foreign_code} if self.config.foreign_code else {}),
@@ -87,11 +88,17 @@ class Built:
         }
 
 
+def notes(facts: Mapping[str, Any]) -> list[str]:
+    """What was done with the data of a run that nobody had asked for, in lines."""
+    return list(facts["data"].get("notes", ()))
+
+
 def cautions(facts: Mapping[str, Any]) -> list[str]:
     """What a run's facts say that a reader of its numbers should know, in sentences."""
     source = facts["source"] or {}
     parts = [facts["data"].get("incomplete"), source.get("incomplete")]
     found = [f"{sentence}; do not compare results with published ones" for sentence in parts if sentence is not None]
+    found += facts["data"].get("cautions", [])
     if source.get("test_overlap"):
         copies, size = f"{source['test_overlap']:,}", f"{source['size']:,}"
         found.append(f"{copies} of the {size} inputs of source '{source['name']}' are copies of test inputs")
@@ -105,7 +112,7 @@ def load_examples(config: ExperimentConfig, log: EventLog) -> Loaded:
     """The examples and how they are divided, which all experiments with the same data and seed share."""
     key = Key(config.seed)
     log.tick("load data", 0, 1)
-    dataset = load(config.data, key.child("load"))
+    dataset = load(config.data, key.child("load"), split_key=key.child("split"))
     return dataset, split(dataset, config.data, key.child("split"))
 
 
@@ -244,6 +251,7 @@ def _source(
         config.recipe.needs_labels,
         dataset.tokenizer,
         splits.test,
+        dataset.columns,
     )
     if surroundings.reads_labels and isinstance(config.source, HeldOut) and UNLABELLED in surroundings.public.labels:
         raise ConfigError(
@@ -269,6 +277,6 @@ def _facts_of_clock(settings: ClockSettings | None) -> dict[str, Any]:
     return {"clock": {"name": settings.trace, "sha256": sha256_of_file(Path(settings.trace))}}
 
 
-def _if_any(**facts: str | int | None) -> dict[str, str | int]:
+def _if_any(**facts: str | int | list[str] | None) -> dict[str, str | int | list[str]]:
     """Facts that are only there if there is something to say."""
     return {name: fact for name, fact in facts.items() if fact}

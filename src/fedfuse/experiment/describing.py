@@ -131,9 +131,13 @@ def _holds_several(field: FieldInfo) -> bool:
 
 
 def _choices(annotation: Any) -> tuple[str, ...]:
-    """All words that it may be, if nothing else can stand there."""
+    """All words that it may be, if nothing else can stand there but a section of its own."""
     found: list[str] = []
-    for one in _alternatives(annotation):
+    alternatives = _alternatives(annotation)
+    has_words = any(get_origin(one) is Literal for one in alternatives)
+    for one in alternatives:
+        if has_words and any(_sections(one)):
+            continue
         if get_origin(one) is Literal:
             found += map(str, get_args(one))
         elif one in (bool, NoneType):

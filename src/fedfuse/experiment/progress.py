@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from fedfuse.core.plain_json import dumps
-from fedfuse.experiment.assembly import cautions
+from fedfuse.experiment.assembly import cautions, notes
 from fedfuse.federation.events import Event, Listener
 
 SAID = 20
@@ -36,7 +36,7 @@ class Lines:
         elif event["event"] == "study_run_finished":
             yield f"{label}: finished"
         elif event["event"] in ("run_started", "run_resumed"):
-            said = [*cautions(event), *filter(None, [notice(event)])]
+            said = [*notes(event), *cautions(event), *filter(None, [notice(event)])]
             new = [sentence for sentence in said if sentence not in self.told]
             self.told.update(new)
             yield from new

@@ -9,7 +9,7 @@ from typing import Any
 
 from fedfuse.core.errors import ConfigError, RunFolderError, unknown
 from fedfuse.data import PartitionReport
-from fedfuse.experiment.assembly import cautions
+from fedfuse.experiment.assembly import cautions, notes
 from fedfuse.experiment.frames import frame_of
 from fedfuse.experiment.provenance import Provenance, starts
 from fedfuse.experiment.sheets import percent, summary_sheet
@@ -34,6 +34,11 @@ class RunResult:
     def accuracy(self) -> dict[str, float]:
         """Test accuracy after the last round, by prototype."""
         return {name: values["accuracy_last"] for name, values in self.summary["prototypes"].items()}
+
+    @property
+    def notes(self) -> list[str]:
+        """What was done with the data that nobody had asked for, a line each."""
+        return notes(self.summary)
 
     @property
     def cautions(self) -> list[str]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from fedfuse.catalogue import details, index
 from fedfuse.catalogue.datasets import CATALOGUE
-from fedfuse.catalogue.keys import OTHER_WORDS, every_place
+from fedfuse.catalogue.keys import every_place
+from fedfuse.catalogue.other_words import OTHER_WORDS
 from fedfuse.experiment import presets
 
 

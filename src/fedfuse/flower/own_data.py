@@ -1,9 +1,10 @@
 """A party's own examples: a file in a format of docs/data.md, or what a function on the party's machine gives.
 
 Wherever they come from, they become examples of the experiment's kind here, or one sentence says by file and row why
-they cannot. A node says by its node config what they are:
+they cannot. Classes, categories and what fills empty cells are the experiment's, whatever the party's own table holds.
+A node says by its node config what its examples are:
 
-    data      a .csv, .parquet or .npz file, a folder of such files or of images, or a .yaml file that says more of it
+    data      a .csv, .parquet, .jsonl or .npz file, a folder of such files or of images, or a .yaml file that says more
     loader    module:function, called without arguments, as data: {name: python} of an experiment
 """
 
@@ -15,10 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import torch
-from pyarrow import csv
 from pydantic import Field
 
 from fedfuse.core.errors import ConfigError, DataError, unknown
@@ -26,14 +24,15 @@ from fedfuse.core.part import Settings
 from fedfuse.data import Dataset, DataSettings, Examples
 from fedfuse.data.callable import read_callable
 from fedfuse.data.given.arrays import as_array
-from fedfuse.data.own_files import read_own_files
+from fedfuse.data.own_files import TABLES, read_own_files
 from fedfuse.data.readers import Contents, Reading
-from fedfuse.data.readers.contents import Array, check_range, describe
+from fedfuse.data.readers.contents import Array, Dialect, describe
+from fedfuse.data.readers.encoding import Encoding
+from fedfuse.data.readers.labels import Classes, Words, check_range
 from fedfuse.data.readers.npz import contents_of_arrays
-from fedfuse.data.readers.table import LABEL_COLUMNS
+from fedfuse.data.table_settings import ColumnName, Decimal, Separator, TextEncoding
 from fedfuse.experiment.config import checked, read_yaml
 
-TABLES = ("csv", "parquet")
 FILES = (*TABLES, "npz")
 YAML = (".yaml", ".yml")
 
@@ -41,14 +40,19 @@ YAML = (".yaml", ".yml")
 class OwnFile(Settings):
     """What a party says of its file. The keys mean what they mean in the section ``data`` of an experiment."""
 
-    name: Literal["csv", "parquet", "npz", "images"]
+    name: Literal["csv", "parquet", "jsonl", "npz", "images"]
     path: str = Field(description="the file or folder; where it does not begin with /, beside the YAML file")
-    input_column: str | None = None
-    label_column: str | None = None
-    ignore_columns: tuple[str, ...] = ()
+    input_column: ColumnName | None = None
+    label_column: ColumnName | None = None
+    ignore_columns: tuple[ColumnName, ...] = ()
     labels: dict[str, int | str] = Field(
         {}, description="which class of the experiment each label of the file is, where they are called otherwise"
     )
+    empty_values: tuple[str, ...] = ()
+    separator: Separator | None = None
+    decimal: Decimal | None = None
+    encoding: TextEncoding | None = None
+    header: bool = True
 
 
 NO_FILE = OwnFile(name="npz", path="")
@@ -74,46 +78,41 @@ class OwnData:
     def of_arrays(self, inputs: Any, labels: Any, where: str) -> Examples:
         """Inputs and labels in memory."""
         arrays = {"x": as_array(inputs, f"{where}, inputs"), "y": as_array(labels, f"{where}, labels")}
-        reading = self._reading(NO_FILE)
-        return self._examples(contents_of_arrays(arrays, where, reading)[0], reading, where)
+        return self._examples(contents_of_arrays(arrays, where, self._reading(NO_FILE))[0], where)
 
     def _of_function(self, address: str) -> Examples:
-        reading = self._reading(NO_FILE)
-        return self._examples(read_callable(address, reading, "loader").train, reading, address)
+        return self._examples(read_callable(address, self._reading(NO_FILE), "loader").train, address)
 
     def _of_file(self, file: OwnFile) -> Examples:
         path = _existing(Path(file.path))
-        reading = self._reading(file, _header(path, file.name) if file.name in TABLES else ())
-        return self._examples(read_own_files(file.name, path, None, False, reading).train, reading, path.name)
+        return self._examples(read_own_files(file.name, path, None, False, self._reading(file)).train, path.name)
 
-    def _reading(self, file: OwnFile, header: tuple[str, ...] = ()) -> Reading:
+    def _reading(self, file: OwnFile) -> Reading:
         """As the experiment's own data is read, but for what the party says itself."""
         settings, label = self.settings, file.label_column or self.settings.label_column
+        beside = (*settings.ignore_columns, settings.client_column)
         return Reading(
             input_column=file.input_column or settings.input_column,
             label_column=label,
             resize=settings.resize,
             channels=settings.channels or (self.dataset.shape[0] if self.dataset.train.kind == "images" else None),
             tokenizer=self.dataset.tokenizer,
-            ignored=tuple(dict.fromkeys((*file.ignore_columns, *self._unknown_columns(header, label)))),
-            words=self._words(file.labels),
+            ignored=file.ignore_columns,
+            passed_over=tuple(name for name in beside if name is not None and name != label),
+            classes=Classes(self.dataset.class_names, self.dataset.label_kind, self._words(file.labels)),
+            dialect=Dialect(file.separator, file.decimal, file.encoding, file.header),
+            empty_values=file.empty_values,
+            encoding=self._encoding(file),
         )
 
-    def _unknown_columns(self, header: tuple[str, ...], label: str | None) -> tuple[str, ...]:
-        """Those of a party's table that are neither inputs of the experiment nor the label."""
-        inputs = self._columns
-        if not set(inputs) & set(header):
-            others = (*self.settings.ignore_columns, self.settings.client_column)
-            return tuple(name for name in header if name in others)
-        usual = (name for name in LABEL_COLUMNS if name in header and name not in inputs)
-        kept = (*inputs, label or next(usual, None))
-        return tuple(name for name in header if name not in kept)
+    def _encoding(self, file: OwnFile) -> Encoding | None:
+        """The experiment's, with what else the party calls empty."""
+        if self.dataset.columns is None:
+            return None
+        encoding = self.dataset.columns.as_encoding
+        return encoding.model_copy(update={"empty_values": (*encoding.empty_values, *file.empty_values)})
 
-    @property
-    def _columns(self) -> tuple[str, ...]:
-        return self.dataset.columns.inputs if self.dataset.columns else ()
-
-    def _words(self, labels: Mapping[str, int | str]) -> tuple[tuple[str, int], ...]:
+    def _words(self, labels: Mapping[str, int | str]) -> Words:
         """The names of classes and their numbers, or what the party calls them."""
         names = {name: number for number, name in enumerate(self.dataset.class_names)}
         if not labels:
@@ -124,33 +123,21 @@ class OwnData:
                 raise ConfigError(f"labels: '{word}' stands for {unknown('class', str(number), names)}")
         return tuple((word, int(number)) for word, number in meant.items())
 
-    def _examples(self, contents: Contents, reading: Reading, where: str) -> Examples:
-        inputs, expected = self._in_order(contents, where), self.dataset.train.inputs[:0].numpy()
+    def _examples(self, contents: Contents, where: str) -> Examples:
+        inputs, expected = contents.inputs, self.dataset.train.inputs[:0].numpy()
         if (inputs.dtype, inputs.shape[1:]) != (expected.dtype, expected.shape[1:]):
             raise DataError(f"{where} holds inputs of {describe(inputs)}; the experiment's have {describe(expected)}")
-        labels = _by_name(contents, dict(reading.words), where)
+        labels = contents.labels if contents.classes is not None else self._by_name(contents, where)
         check_range(labels, self.dataset.classes, where)
         return Examples(torch.from_numpy(inputs), torch.from_numpy(labels))
 
-    def _in_order(self, contents: Contents, where: str) -> Array:
-        """Columns of a table in the experiment's order, because a network knows them by their places."""
-        there, wanted = contents.columns.inputs if contents.columns else (), self._columns
-        if not set(there) & set(wanted) or there == wanted:
-            return contents.inputs
-        for name in wanted:
-            if name not in there:
-                raise DataError(f"{where} has no column of numbers '{name}', which is an input of the experiment")
-        return np.ascontiguousarray(contents.inputs[:, [there.index(name) for name in wanted]])
-
-
-def _by_name(contents: Contents, words: Mapping[str, int], where: str) -> Array:
-    """Labels as the experiment numbers them, where the data has names for its own."""
-    if contents.class_names is None:
-        return contents.labels
-    for name in contents.class_names:
-        if name not in words:
-            raise DataError(f"{where}: {unknown('class', name, words)}")
-    return np.array([words[name] for name in contents.class_names], np.int64)[contents.labels]
+    def _by_name(self, contents: Contents, where: str) -> Array:
+        """Labels as the experiment numbers them, where folders have names of their own."""
+        names = self.dataset.class_names
+        for name in contents.class_names or ():
+            if name not in names:
+                raise DataError(f"{where}: {unknown('class', name, names)}")
+        return np.array([names.index(name) for name in contents.class_names or ()], np.int64)[contents.labels]
 
 
 def _described(path: Path) -> OwnFile:
@@ -179,19 +166,7 @@ def _format(path: Path) -> Any:
     kind = path.suffix.removeprefix(".").lower()
     if kind not in FILES:
         raise ConfigError(
-            f"{path}: own data is a .csv, .parquet or .npz file or a folder of images; for anything else write a "
-            "function and give --loader module:function"
+            f"{path}: own data is a .csv, .parquet, .jsonl or .npz file or a folder of images; for anything else write "
+            "a function and give --loader module:function"
         )
     return kind
-
-
-def _header(path: Path, kind: str) -> tuple[str, ...]:
-    """The columns of a table, or of the first of several; nothing where the reader will say what is wrong."""
-    file = path if path.is_file() else min(path.glob(f"*.{kind}"), default=path)
-    if not file.is_file():
-        return ()
-    try:
-        schema = csv.open_csv(file).schema if kind == "csv" else pq.read_schema(file)
-    except (OSError, pa.ArrowException):
-        return ()
-    return tuple(schema.names)

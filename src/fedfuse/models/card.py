@@ -12,8 +12,12 @@ from fedfuse.core.text import TextShape
 from fedfuse.models import AnyArchitecture
 from fedfuse.models.interface import Interface
 
-FORMAT = 2
-"""Format 1 has no number, no interface, and calls the weights of a network of one's own otherwise than it does."""
+FORMAT = 3
+"""Format 1 has no number, no interface, and calls the weights of a network of one's own otherwise than it does.
+
+Format 3 knows tables with categories and empty cells, and labels that are truth values or numbers from 1; other models
+are written as format 2, which is all that they need.
+"""
 
 
 def _shape(value: Any) -> tuple[int, ...]:

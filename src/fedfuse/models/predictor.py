@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from fedfuse.core.errors import DataError
 from fedfuse.core.hashes import order_of
+from fedfuse.core.imports import first_line
 from fedfuse.core.slices import even_slices
 from fedfuse.models.interface import Interface
 from fedfuse.models.modes import batch_norms, evaluation_mode
@@ -65,5 +66,18 @@ class Predictor:
         answers = torch.empty(len(inputs), len(self.interface.class_names))
         with evaluation_mode(network, by_batch), torch.inference_mode():
             for where in batches:
-                answers[where] = network(transform(inputs[where]).to(device)).cpu()
+                answers[where] = self._answer(network, transform(inputs[where]).to(device)).cpu()
         return answers
+
+    def _answer(self, network: nn.Module, batch: Tensor) -> Tensor:
+        """A file may say other sizes of inputs and classes than its own weights have."""
+        expected = (len(batch), len(self.interface.class_names))
+        try:
+            answer = network(batch)
+        except RuntimeError as error:
+            raise DataError(
+                f"the network cannot take inputs as its file describes them: {first_line(error)}"
+            ) from error
+        if not isinstance(answer, Tensor) or tuple(answer.shape) != expected:
+            raise DataError(f"the network does not give an answer for each of the {expected[1]} classes of its file")
+        return answer

@@ -23,6 +23,8 @@ from fedfuse.models.interface import Interface
 from fedfuse.models.predictor import Predictor
 from fedfuse.models.widths import fitted
 
+PARTITION = "partition.safetensors"
+"""What lies in a run folder and is no model."""
 LONGEST_REASON = 200
 """Characters of a reason, which may quote the file."""
 
@@ -42,7 +44,7 @@ def save_model(
     """
     adapted = network if isinstance(network, AdaptedClassifier) else None
     card = ModelCard(
-        format=FORMAT,
+        format=FORMAT if interface is not None and not interface.is_as_before else FORMAT - 1,
         architecture=architecture,
         input_shape=input_shape,
         classes=classes,
@@ -146,8 +148,8 @@ def _check_file(path: Path) -> None:
     if not path.exists():
         raise DataError(f"{path} does not exist")
     if path.is_dir():
-        models = sorted([*path.glob("*.safetensors"), *path.glob("final/*.safetensors")])
-        example = f", for example {models[0]}" if models else ""
+        models = [*sorted(path.glob("final/*.safetensors")), *sorted(path.glob("*.safetensors"))]
+        example = next((f", for example {file}" for file in models if file.name != PARTITION), "")
         raise DataError(f"{path} is a folder; give the file of a model{example}")
 
 

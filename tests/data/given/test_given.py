@@ -193,7 +193,7 @@ BAD: Mapping[str, tuple[Any, str]] = {
     "empty": ((X[:0], Y[:0]), "data.train is empty"),
     "objects": ((X.astype(object), Y), "data.train, inputs is an array of object"),
     "label objects": ((X, Y.astype(object)), "data.train, labels is an array of object"),
-    "no whole labels": ((X, Y / 1), "the labels are float64"),
+    "no whole labels": ((X, Y / 2), "the labels are float64"),
     "gaps": ((X, 2 * Y), "no training example has label 1"),
     "huge labels": ((X, Y * 10**12), "count labels from 0 without gaps"),
     "beyond 64 bits": ((X, [10**30] * 60), "labels is an array of object"),
@@ -215,7 +215,14 @@ BAD: Mapping[str, tuple[Any, str]] = {
     "no label column": (frame().rename_columns([*"abcd", "kind"]), "set data.label_column to one of"),
     "a missing word": (with_missing(WORDS.tolist()), "row 0: the label is missing"),
     "a missing number": (with_missing(Y.tolist()), "row 0: the label is missing"),
-    "a column of words": (frame().append_column("city", pa.array(WORDS)), "data.ignore_columns = ['city']"),
+    "a column of names": (
+        frame().append_column("name", pa.array([f"patient {row}" for row in range(60)])),
+        "column 'name' holds 60 different words, such as 'patient 0'; leave it out with data.ignore_columns: [name]",
+    ),
+    "words and numbers": (
+        frame().append_column("age", pa.array(["7", "?"] * 30)),
+        "data.train, column 'age', row 1: '?' is not a number",
+    ),
     "clients of a table": ({"train": frame(), "clients": Y}, "data.client_column"),
     "clients too few": ({"train": (X, Y), "clients": Y[:3]}, "one name or whole number for each of the 60"),
 }

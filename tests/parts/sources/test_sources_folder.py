@@ -99,7 +99,7 @@ class TestImages:
         sentences = {
             "nowhere": r"source\.path: .* does not exist",
             "empty": "holds no images",
-            "inputs.doc": r"neither a folder of images nor an \.npz, \.parquet, \.csv or \.txt file",
+            "inputs.doc": r"neither a folder of images nor an \.npz, \.parquet, \.csv, \.jsonl or \.txt file",
         }
         with pytest.raises(DataError, match=sentences[name]):
             opened(tmp_path / name)

@@ -17,6 +17,7 @@ from fedfuse.data.readers import Contents, Found, Reading
 from fedfuse.data.readers.contents import Array, unlabelled
 from fedfuse.data.readers.npz import Archive, contents_of_arrays, inputs_of_array
 
+TRUTH = (["False"], ["True"], ["False", "True"])
 CLASSES = "classes"
 
 
@@ -54,17 +55,24 @@ class Arrays:
         return digest.hexdigest()
 
     def read(self, reading: Reading) -> Found:
-        splits = [name.removeprefix("x_") for name in self.arrays if name.startswith("x_")]
-        return Found.by_split({split: self._contents(split, reading) for split in splits}, ORIGIN)
+        others = [name.removeprefix("x_") for name in self.arrays if name.startswith("x_") and name != "x_train"]
+        train = self._contents("train", reading)
+        told = replace(reading, classes=train.classes)
+        return Found.by_split({"train": train, **{split: self._contents(split, told) for split in others}}, ORIGIN)
 
     def _contents(self, split: str, reading: Reading) -> Contents:
         where, inputs = f"data.{split}", self.arrays[f"x_{split}"]
         if f"y_{split}" not in self.arrays:
             return unlabelled(inputs_of_array(inputs, where, reading))
-        names = self.arrays.get(CLASSES)
         clients = {"clients": self.arrays["clients"]} if split == "train" and "clients" in self.arrays else {}
-        found, _ = contents_of_arrays({"x": inputs, "y": self.arrays[f"y_{split}"], **clients}, where, reading)
-        return replace(found, class_names=None if names is None else tuple(map(str, names)))
+        return contents_of_arrays({"x": inputs, "y": self._labels(split), **clients}, where, reading)[0]
+
+    def _labels(self, split: str) -> Array:
+        """As they were given, by their names where they have any."""
+        names, numbers = self.arrays.get(CLASSES), self.arrays[f"y_{split}"]
+        if names is None:
+            return numbers
+        return numbers.astype(bool) if names.tolist() in TRUTH else names[numbers]
 
 
 def as_array(value: Any, where: str) -> Array:

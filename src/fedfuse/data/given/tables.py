@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import feather
 
-from fedfuse.core.errors import DataError
-from fedfuse.data.given.labels import ORIGIN, numbered
+from fedfuse.core.errors import DataError, shortened
+from fedfuse.data.given.labels import ORIGIN
 from fedfuse.data.readers import Contents, Found, Reading
-from fedfuse.data.readers.contents import Array, checked_texts, unlabelled
+from fedfuse.data.readers.columns import LABEL_COLUMNS, without_ignored
+from fedfuse.data.readers.contents import unlabelled
+from fedfuse.data.readers.encoding import as_words
 from fedfuse.data.readers.parquet import class_names
-from fedfuse.data.readers.table import (
-    BATCH,
-    LABEL_COLUMNS,
-    TableRows,
-    contents_of_rows,
-    find_input_column,
-    find_label_column,
-    is_number,
-    is_text,
-    without_ignored,
-)
+from fedfuse.data.readers.survey import surveyed
+from fedfuse.data.readers.table import BATCH, Table, contents_of_tables, decoded
 
 HUGGING_FACE = b"huggingface"
+MIXED = re.compile(r"Conversion failed for column (.+) with type")
+CATEGORIES = b"fedfuse.categories"
+"""Where a table keeps what its columns of categories could hold: pandas knows them without an example."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +52,8 @@ class Tables:
         """Of the columns' names, types and values."""
         digest = hashlib.sha256()
         for split, table in sorted(self.tables.items()):
-            names = (table.schema.metadata or {}).get(HUGGING_FACE, b"")
+            metadata = table.schema.metadata or {}
+            names = metadata.get(HUGGING_FACE, b"") + metadata.get(CATEGORIES, b"")
             digest.update(f"{split} {table.schema.remove_metadata()}\n".encode() + names)
             for batch in table.to_batches(BATCH):
                 digest.update(batch.serialize())
@@ -64,19 +61,14 @@ class Tables:
 
     def read(self, reading: Reading) -> Found:
         kept = {split: _kept(table, reading, f"data.{split}") for split, table in self.tables.items()}
-        columns = {split: _label_column(table, reading, split) for split, table in kept.items()}
-        labels = {split: _labels(kept[split], name) for split, name in columns.items() if name is not None}
-        numbers, words = numbered(labels)
-        parts = {
-            split: _contents(table, columns[split], numbers.get(split), words, reading, f"data.{split}")
-            for split, table in kept.items()
-        }
-        return Found.by_split(parts, ORIGIN)
+        told = surveyed([kept["train"]], reading)
+        return Found.by_split({split: _contents(table, told, split) for split, table in kept.items()}, ORIGIN)
 
 
 def is_table(value: Any) -> bool:
     """Whether it has columns: a data frame or dataset of any package that speaks Arrow, or one of ``datasets``."""
-    return hasattr(value, "__arrow_c_stream__") or _is_hugging_face(value)
+    is_column = hasattr(value, "iloc") and not hasattr(value, "columns")
+    return (hasattr(value, "__arrow_c_stream__") and not is_column) or _is_hugging_face(value)
 
 
 def as_table(value: Any, where: str) -> Any:
@@ -90,60 +82,54 @@ def as_table(value: Any, where: str) -> Any:
             table = pa.Table.from_pandas(value, preserve_index=False)
         else:
             table = pa.table(value)
-    except (pa.ArrowException, ValueError, TypeError) as error:
-        raise DataError(f"{where} cannot be read as a table: {str(error).splitlines()[0]}") from None
-    for place, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type):
-            table = table.set_column(place, field.name, pc.cast(table[place], field.type.value_type))
+        plain = pa.table([decoded(column) for column in table.columns], table.schema.names)
+    except (pa.ArrowException, ValueError, TypeError, AttributeError) as error:
+        raise DataError(f"{where} cannot be read as a table: {_reason(error)}") from None
     metadata = table.schema.metadata or {}
-    only = {HUGGING_FACE: metadata[HUGGING_FACE]} if HUGGING_FACE in metadata else None
-    return table.combine_chunks().replace_schema_metadata(only)
+    only = {HUGGING_FACE: metadata[HUGGING_FACE]} if HUGGING_FACE in metadata else {}
+    if known := _categories(table):
+        only[CATEGORIES] = json.dumps(known).encode()
+    return plain.combine_chunks().replace_schema_metadata(only or None)
+
+
+def _reason(error: Exception) -> str:
+    """In the words of Arrow, unless it names a column."""
+    mixed = MIXED.search(" ".join(map(str, error.args)))
+    if mixed:
+        return f"column '{shortened(mixed[1])}' holds values of different kinds; make them all numbers or all words"
+    return shortened((str(error).splitlines() or [type(error).__name__])[0], 300)
+
+
+def _categories(table: Any) -> dict[str, list[str]]:
+    """The columns of categories, and all that each may hold."""
+    found: dict[str, list[str]] = {}
+    for name, column in zip(table.schema.names, table.columns, strict=True):
+        if pa.types.is_dictionary(column.type) and not pa.types.is_nested(column.type.value_type):
+            words = {word for chunk in column.chunks for word in as_words(chunk.dictionary).to_pylist() if word}
+            found[name] = sorted(words)
+    return found
 
 
 def _is_hugging_face(value: Any) -> bool:
     return type(value).__module__.partition(".")[0] == "datasets" and hasattr(value, "with_format")
 
 
-def _kept(table: Any, reading: Reading, where: str) -> Any:
-    return table.select(without_ignored(table.schema, reading, where).names)
+def _kept(table: Any, reading: Reading, where: str) -> Table:
+    schema = without_ignored(table.schema, reading, where)
+    known = json.loads((table.schema.metadata or {}).get(CATEGORIES, b"{}"))
+    label = next((name for name in _label_columns(reading) if name in schema.names), None)
+    names = class_names(table.schema, label)
+    return Table.of(table.select(schema.names), where, class_names=names, categories=known)
 
 
-def _label_column(table: Any, reading: Reading, split: str) -> str | None:
-    """None for public inputs without labels."""
-    usual = (reading.label_column,) if reading.label_column else LABEL_COLUMNS
-    if split == "public" and not set(usual) & set(table.schema.names):
-        return None
-    return find_label_column(table.schema, reading, f"data.{split}")
+def _contents(table: Table, reading: Reading, split: str) -> Contents:
+    """Public inputs need no labels."""
+    with table.opened() as rows:
+        has_labels = bool(set(_label_columns(reading)) & set(rows.schema.names))
+    if split == "public" and not has_labels:
+        return unlabelled(contents_of_tables([table], replace(reading, labelled=False, label_column=None)).inputs)
+    return contents_of_tables([table], reading)
 
 
-def _labels(table: Any, name: str) -> Array:
-    """Words as texts, anything else as the numbers it is."""
-    column = table[name]
-    if is_text(column.type):
-        return np.array(checked_texts(column.to_pylist(), f"column '{name}'", "label"), dtype=np.str_)
-    return np.asarray(column.to_numpy())
-
-
-def _check_columns(table: Any, label: str, reading: Reading, where: str) -> None:
-    """Where the number columns are the inputs, one of anything else would be lost without a word."""
-    if find_input_column(table.schema, label, reading, where) is not None:
-        return
-    for field in table.schema:
-        if field.name not in (label, reading.client_column) and not is_number(field.type):
-            raise DataError(
-                f"{where}: column '{field.name}' holds {field.type}, not numbers; make numbers of it, or leave it out "
-                f"with data.ignore_columns = ['{field.name}']"
-            )
-
-
-def _contents(
-    table: Any, label: str | None, numbers: Array | None, words: tuple[str, ...] | None, reading: Reading, where: str
-) -> Contents:
-    """A split with the numbers of its labels in their column."""
-    if label is None:
-        silent = replace(reading, labelled=False)
-        return unlabelled(contents_of_rows(TableRows(table), None, silent, where, None).inputs)
-    _check_columns(table, label, reading, where)
-    classes = words or class_names(table.schema, label)
-    labelled = table.set_column(table.schema.names.index(label), label, pa.array(numbers))
-    return contents_of_rows(TableRows(labelled), classes, reading, where, None)
+def _label_columns(reading: Reading) -> tuple[str, ...]:
+    return (reading.label_column,) if reading.label_column else LABEL_COLUMNS

@@ -42,11 +42,12 @@ class DirichletEqual(DrawnPartition):
 
 
 def _sinkhorn(shares: NDArray[np.float64], sizes: Counts) -> NDArray[np.float64]:
-    """``shares`` scaled to row sums ``sizes`` (exactly) and equal column sums (nearly)."""
+    """``shares`` scaled to row sums ``sizes`` (exactly) and equal column sums (nearly); a class may be empty."""
     fair = sizes.sum() / shares.shape[1]
     for _ in range(ITERATIONS):
         shares = shares * (fair / shares.sum(axis=0))
-        shares = shares * (sizes / shares.sum(axis=1))[:, None]
+        totals = shares.sum(axis=1)
+        shares = shares * np.divide(sizes, totals, out=np.zeros_like(totals), where=totals > 0)[:, None]
         if np.abs(shares.sum(axis=0) - fair).max() < 0.1:
             break
     return shares

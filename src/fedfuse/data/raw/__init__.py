@@ -11,17 +11,18 @@ from fedfuse.data.dataset import Dataset, kind_of
 from fedfuse.data.raw.base import RawInputs
 from fedfuse.data.raw.images import RawImages
 from fedfuse.data.raw.numbers import RawNumbers
+from fedfuse.data.raw.tables import RawTable
 from fedfuse.data.raw.texts import RawTexts
 from fedfuse.data.settings import DataSettings
 from fedfuse.data.tokens import TextSettings
 from fedfuse.data.transform import chosen_normalisation
 
-__all__ = ["AnyRawInputs", "RawImages", "RawInputs", "RawNumbers", "RawTexts", "raw_inputs_of"]
+__all__ = ["AnyRawInputs", "RawImages", "RawInputs", "RawNumbers", "RawTable", "RawTexts", "raw_inputs_of"]
 
-AnyRawInputs = Annotated[RawImages | RawNumbers | RawTexts, Field(discriminator="kind")]
+AnyRawInputs = Annotated[RawImages | RawNumbers | RawTable | RawTexts, Field(discriminator="kind")]
 
 
-def raw_inputs_of(dataset: Dataset, settings: DataSettings) -> RawImages | RawNumbers | RawTexts:
+def raw_inputs_of(dataset: Dataset, settings: DataSettings) -> RawImages | RawNumbers | RawTable | RawTexts:
     """How the inputs of a dataset were made, so that others can be made alike."""
     if dataset.tokenizer is not None:
         return RawTexts.of(dataset.tokenizer, settings.text or TextSettings())
@@ -30,6 +31,8 @@ def raw_inputs_of(dataset: Dataset, settings: DataSettings) -> RawImages | RawNu
     if kind_of(dataset.train.inputs) == "images":
         return RawImages(**constants, resize=settings.resize, channels=_converted_to(settings))
     columns = dataset.columns
+    if columns is not None and columns.encoding is not None:
+        return RawTable(**constants, encoding=columns.encoding, beside=columns.beside)
     return RawNumbers(
         **constants, columns=columns.inputs if columns else None, beside=columns.beside if columns else ()
     )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from pydantic import model_validator
-from torch import Tensor
+from torch import Tensor, nn
 
 from fedfuse.catalogue.card import Normalisation
 from fedfuse.core.errors import DataError
@@ -32,6 +32,19 @@ class RawInputs(Settings, ABC):
     @abstractmethod
     def made_up(self, count: int, shape: tuple[int, ...], random: torch.Generator) -> Tensor:
         """Random inputs as :meth:`read` returns them."""
+
+    def packed(self, count: int, shape: tuple[int, ...], random: torch.Generator) -> Tensor:
+        """Random inputs as an exported graph takes them."""
+        return self.made_up(count, shape, random)
+
+    def unpacking(self) -> nn.Module:
+        """From there to what :meth:`read` returns, in operations that can be exported."""
+        return nn.Identity()
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What users of an exported graph must know of its inputs."""
+        return {}
 
     @abstractmethod
     def in_words(self, shape: tuple[int, ...]) -> str:

@@ -8,9 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedfuse.core.errors import DataError
+from fedfuse.core.errors import DataError, shortened
 from fedfuse.data.raw.base import Normalised, array_of, sizes
+from fedfuse.data.raw.rows import CELLS, are_named, by_name
 from fedfuse.data.readers.contents import Array, checked_features
+from fedfuse.data.readers.encoding import Encoding, encoded
 
 
 class RawNumbers(Normalised):
@@ -21,7 +23,9 @@ class RawNumbers(Normalised):
     beside: tuple[str, ...] = ()
 
     def read(self, raw: Any, shape: tuple[int, ...]) -> Tensor:
-        values = self._by_name(raw) if hasattr(raw, "columns") else array_of(raw)
+        if are_named(raw):
+            return torch.from_numpy(self._by_name(raw))
+        values = array_of(raw)
         if values.shape == shape:
             values = values[None]
         if values.shape[1:] != shape:
@@ -40,7 +44,7 @@ class RawNumbers(Normalised):
 
     def in_words(self, shape: tuple[int, ...]) -> str:
         if self.columns is not None:
-            return f"the columns {', '.join(self.columns)}"
+            return shortened(f"the columns {', '.join(self.columns)}", 500)
         return f"rows of {shape[0]} numbers" if len(shape) == 1 else f"numbers {sizes(shape)}"
 
     def check(self, shape: tuple[int, ...]) -> None:
@@ -48,19 +52,12 @@ class RawNumbers(Normalised):
         if self.columns is not None and (len(self.columns),) != shape:
             raise ValueError(f"{len(self.columns)} names of columns do not fit inputs of shape {shape}")
 
-    def _by_name(self, frame: Any) -> Array:
-        """The inputs of a data frame, whatever the order of its columns."""
+    @property
+    def about(self) -> dict[str, Any]:
+        return {} if self.columns is None else {"columns": [{"name": name} for name in self.columns]}
+
+    def _by_name(self, raw: Any) -> Array:
         if self.columns is None:
             raise DataError("the model does not know its columns by name; give an array, with the columns in order")
-        given = [str(name) for name in frame.columns]
-        missing = [name for name in self.columns if name not in given]
-        if missing:
-            raise DataError(f"the table has no column {_quoted(missing)}; the model reads {', '.join(self.columns)}")
-        surplus = [name for name in given if name not in (*self.columns, *self.beside)]
-        if surplus:
-            raise DataError(f"the model has never seen column {_quoted(surplus)}; leave out what it should not read")
-        return np.asarray(frame[list(self.columns)].to_numpy())
-
-
-def _quoted(names: list[str]) -> str:
-    return ", ".join(f"'{name}'" for name in names)
+        encoding = Encoding.of_numbers(self.columns)
+        return encoded(encoding, by_name(raw, self.columns, self.beside), CELLS)

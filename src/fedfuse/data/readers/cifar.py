@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from fedfuse.core.errors import DataError
-from fedfuse.data.readers.contents import Contents, Reading, check_range, join
+from fedfuse.data.readers.contents import Contents, Reading, join
 from fedfuse.data.readers.images import refit_images
+from fedfuse.data.readers.labels import check_range
 
 SHAPE = (3, 32, 32)
 

@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedfuse.core.errors import DataError, unknown
+from fedfuse.core.errors import DataError
+from fedfuse.data.readers.encoding import Encoding
+from fedfuse.data.readers.labels import USABLE, Classes, Words
 from fedfuse.data.tokens import Tokenizer
 
 Array = NDArray[Any]
 BLOCK = 4096
 """Rows that are looked at together, so that a check takes no memory to speak of."""
-USABLE: tuple[Literal["C"], Literal["W"]] = ("C", "W")
-"""What torch asks of arrays. Others are copied, such as the read-only memory that Arrow lends."""
 UNLABELLED = -1
 """In the place of a label that is not there."""
 
 
 @dataclass(frozen=True)
+class Dialect:
+    """How a CSV file is written; None is for the file to tell."""
+
+    separator: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    header: bool = True
+
+
+@dataclass(frozen=True)
 class Reading:
-    """How to read: which columns, and what to make of the images."""
+    """How to read: which columns, what they become, and what to make of the images."""
 
     input_column: str | None = None
     label_column: str | None = None
@@ -36,9 +46,26 @@ class Reading:
     tokenizer: Tokenizer | None = None
     """What makes numbers of texts; None where texts are not expected."""
     ignored: tuple[str, ...] = ()
-    """Columns that are treated as if they were not there."""
-    words: tuple[tuple[str, int], ...] = field(default=(), repr=False)
-    """Names of classes and their numbers; without any, labels are numbers."""
+    """Columns that are treated as if they were not there; they must be."""
+    passed_over: tuple[str, ...] = ()
+    """Others that are, if they are there."""
+    classes: Classes | None = None
+    """What labels stand for, once that is known; without, they are numbers from 0."""
+    labels: tuple[tuple[str, str], ...] = ()
+    """Which class each label is, where the experiment says so."""
+    dialect: Dialect = Dialect()
+    categories: tuple[str, ...] = ()
+    """Columns that are categories, whatever their cells look like."""
+    may_be_empty: bool = False
+    """Whether cells of input columns may be empty."""
+    empty_values: tuple[str, ...] = ()
+    """Texts that stand for an empty cell."""
+    encoding: Encoding | None = None
+    """What the input columns of a table become, once that is known."""
+
+    @property
+    def words(self) -> Words:
+        return () if self.classes is None else self.classes.words
 
     def tokens(self, texts: Sequence[str | None], where: str) -> Array:
         """The texts as numbers."""
@@ -49,10 +76,17 @@ class Reading:
 
 @dataclass(frozen=True)
 class Columns:
-    """The number columns of a table that are its inputs, in this order, and all the others."""
+    """The columns of a table that are its inputs, in this order, and all the others."""
 
     inputs: tuple[str, ...]
     beside: tuple[str, ...]
+    encoding: Encoding | None = None
+    """What the inputs become; None where they are all numbers and stay so."""
+
+    @property
+    def as_encoding(self) -> Encoding:
+        """What they become in any case."""
+        return self.encoding or Encoding.of_numbers(self.inputs)
 
 
 @dataclass(frozen=True)
@@ -69,6 +103,10 @@ class Contents:
     columns: Columns | None = None
     is_whole: bool = True
     """Whether all of it was in the files that were read, and not in others that these only name."""
+    classes: Classes | None = None
+    """What labels in the files stand for, where they are no numbers from 0."""
+    notes: tuple[str, ...] = ()
+    """What was done with the files that nobody had asked for, a line each."""
 
     @property
     def is_labelled(self) -> bool:
@@ -130,6 +168,8 @@ def join(parts: Sequence[Contents], names: Sequence[str]) -> Contents:
         None if first.clients is None else np.concatenate([part.clients for part in parts if part.clients is not None]),
         first.columns,
         all(part.is_whole for part in parts),
+        first.classes,
+        tuple(dict.fromkeys(note for part in parts for note in part.notes)),
     )
 
 
@@ -147,53 +187,6 @@ def check_columns(one: Contents, other: Contents, where: str) -> None:
 
 def describe(inputs: Array) -> str:
     return f"shape {'x'.join(str(size) for size in inputs.shape[1:])} ({inputs.dtype})"
-
-
-def label_numbers(values: Array, reading: Reading, where: str) -> NDArray[np.int64]:
-    """Labels as checked numbers: words, and numbers that are names, stand for what the reading says."""
-    known = dict(reading.words)
-    named = values.dtype.kind in "UO" or (values.dtype.kind in "iu" and any(word.isdecimal() for word in known))
-    if not known or not named or values.ndim != 1 or not len(values):
-        return checked_labels(values, where)
-    missing = [row for row, value in enumerate(values) if value is None] if values.dtype.kind == "O" else []
-    if missing:
-        raise DataError(f"{where}, row {missing[0]}: the label is missing; every example needs one")
-    words, first, places = np.unique(values.astype(np.str_), return_index=True, return_inverse=True)
-    strange = [int(row) for word, row in zip(words, first, strict=True) if str(word) not in known]
-    if strange:
-        row = min(strange)
-        raise DataError(f"{where}, row {row}: {unknown('class', str(values[row]), known)}")
-    return checked_labels(np.array([known[str(word)] for word in words])[places], where)
-
-
-def checked_labels(values: Array, where: str) -> NDArray[np.int64]:
-    """Whole numbers, one per example, none missing."""
-    if values.size == 0:
-        raise DataError(f"{where} is empty; it must hold at least one example")
-    if values.dtype.kind == "f" and np.isnan(values).any():
-        row = int(np.flatnonzero(np.isnan(values))[0])
-        raise DataError(f"{where}, row {row}: the label is missing; every example needs a whole number from 0")
-    if values.dtype.kind not in "iu" or values.ndim != 1:
-        raise DataError(
-            f"{where}: the labels are {values.dtype} of shape {values.shape}; they must be one whole number per example"
-        )
-    labels = np.require(values, np.int64, USABLE)
-    below = np.flatnonzero(labels < 0)  # or above what int64 holds
-    if len(below):
-        row = int(below[0])
-        raise DataError(f"{where}, row {row}: label {values[row]} is out of range; labels are whole numbers from 0")
-    return labels
-
-
-def check_range(labels: Array, classes: int, where: str, first: int = 0) -> None:
-    """Every label names one of the classes, which are counted from ``first``."""
-    last = first + classes - 1
-    bad = np.flatnonzero((labels < first) | (labels > last))
-    if len(bad):
-        row = int(bad[0])
-        raise DataError(
-            f"{where}, row {row}: label {labels[row]} is out of range; {classes} classes are {first}..{last}"
-        )
 
 
 def checked_texts(texts: Sequence[str | None], where: str, what: str = "text") -> list[str]:

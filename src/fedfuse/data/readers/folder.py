@@ -13,6 +13,8 @@ from fedfuse.data.readers.bounds import check_is_file
 from fedfuse.data.readers.contents import Contents, Reading
 from fedfuse.data.readers.images import decode_images
 
+LEFT_BEHIND = frozenset({"thumbs.db", "ehthumbs.db", "desktop.ini", "__macosx"})
+"""What systems write into folders by themselves."""
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff"})
 
 
@@ -77,8 +79,12 @@ def read_folder(files: Sequence[tuple[Path, int]], classes: tuple[str, ...], rea
 
 
 def _visible(paths: Iterable[Path], root: Path) -> list[Path]:
-    """In the order of their names, without what is hidden in ``root``."""
-    return sorted(path for path in paths if not any(name.startswith(".") for name in path.relative_to(root).parts))
+    """In the order of their names, without what is hidden in ``root`` or was put there by no person."""
+    return sorted(path for path in paths if not any(map(_is_hidden, path.relative_to(root).parts)))
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") or name.lower() in LEFT_BEHIND
 
 
 def _only_images(paths: Iterable[Path]) -> list[Path]:

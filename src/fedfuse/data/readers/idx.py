@@ -13,8 +13,9 @@ import numpy as np
 
 from fedfuse.core.errors import DataError
 from fedfuse.data.readers.bounds import check_fits
-from fedfuse.data.readers.contents import Array, Contents, Reading, check_range
+from fedfuse.data.readers.contents import Array, Contents, Reading
 from fedfuse.data.readers.images import refit_images
+from fedfuse.data.readers.labels import check_range
 
 LETTERS = 26
 DENSEST = 1032

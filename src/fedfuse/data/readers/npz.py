@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 import sys
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import IO
 
@@ -18,8 +19,9 @@ from numpy.lib import format as npy
 
 from fedfuse.core.errors import DataError, shortened
 from fedfuse.data.readers.bounds import check_fits
-from fedfuse.data.readers.contents import Array, Contents, Reading, checked_features, label_numbers
+from fedfuse.data.readers.contents import Array, Contents, Reading, checked_features
 from fedfuse.data.readers.images import refit_images
+from fedfuse.data.readers.labels import Classes, Labels, classes_of, label_numbers
 
 TRAIN_NAMES = (("inputs", "labels"), ("x", "y"), ("x_train", "y_train"))
 TEST_NAMES = (("x_test", "y_test"),)
@@ -30,12 +32,23 @@ def read_npz(path: Path, reading: Reading) -> tuple[Contents, Contents | None]:
     return contents_of_arrays(Archive(path), path.name, reading)
 
 
+def npz_classes(paths: Sequence[Path], reading: Reading) -> Classes | None:
+    """The classes of several archives together, since one of them may lack some."""
+    found = []
+    for archive in map(Archive, paths):
+        names = (labels for inputs, labels in TRAIN_NAMES if inputs in archive and labels in archive)
+        found += [Labels.of(archive[name]) for name in islice(names, 1)]
+    return classes_of(found, dict(reading.labels))
+
+
 def contents_of_arrays(arrays: Mapping[str, Array], where: str, reading: Reading) -> tuple[Contents, Contents | None]:
     """The training examples and, if there are any, the test examples among named arrays."""
     train = _pair(arrays, TRAIN_NAMES)
     if train is None:
         found = shortened(", ".join(sorted(arrays))) or "nothing"
         raise DataError(f"{where} holds {found}; it must hold inputs and labels, x and y, or x_train and y_train")
+    classes = reading.classes or classes_of([Labels.of(train[1])], dict(reading.labels))
+    reading = replace(reading, classes=classes)
     contents = _contents(*train, where, reading)
     if "clients" in arrays:
         contents = replace(contents, clients=_clients(arrays["clients"], len(contents.labels), where))
@@ -121,12 +134,13 @@ def _pair(arrays: Mapping[str, Array], names: tuple[tuple[str, str], ...]) -> tu
 
 
 def _contents(inputs: Array, labels: Array, where: str, reading: Reading) -> Contents:
-    labels = label_numbers(labels, reading, where)
-    if (inputs.ndim < 2 and not _are_texts(inputs)) or len(inputs) != len(labels):
+    numbers = label_numbers(labels, reading.words, where)
+    if (inputs.ndim < 2 and not _are_texts(inputs)) or len(inputs) != len(numbers):
         raise DataError(
-            f"{where}: inputs of shape {inputs.shape} do not fit {len(labels)} labels; the first axis counts examples"
+            f"{where}: inputs of shape {inputs.shape} do not fit {len(numbers)} labels; the first axis counts examples"
         )
-    return Contents(_inputs(inputs, where, reading), labels)
+    names = None if reading.classes is None else reading.classes.names
+    return Contents(_inputs(inputs, where, reading), numbers, names, classes=reading.classes)
 
 
 def _are_texts(inputs: Array) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import pyarrow.parquet as pq
 
 from fedfuse.core.errors import DataError
 from fedfuse.data.readers.bounds import check_fits
-from fedfuse.data.readers.contents import Contents, Reading, join
-from fedfuse.data.readers.table import BATCH, contents_of_rows, find_label_column, without_ignored
+from fedfuse.data.readers.columns import find_label_column, without_ignored
+from fedfuse.data.readers.contents import Contents, Reading
+from fedfuse.data.readers.table import BATCH, Rows, Table, contents_of_tables, decoded
 
 
 class FileRows:
@@ -25,7 +27,7 @@ class FileRows:
     def column(self, name: str) -> Any:
         column = self._file.read([name])[name]
         self._check(len(column))
-        return column
+        return decoded(column)
 
     def batches(self, name: str) -> Iterator[Any]:
         left = self.num_rows
@@ -42,19 +44,36 @@ class FileRows:
 
 def read_parquet(paths: Sequence[Path], reading: Reading) -> Contents:
     """All rows of the files, in the order of the files; class names are those of the Hugging Face metadata."""
-    return join([_read_file(path, reading) for path in paths], [path.name for path in paths])
+    return contents_of_tables([parquet_table(path, reading) for path in paths], reading)
 
 
-def _read_file(path: Path, reading: Reading) -> Contents:
+def parquet_table(path: Path, reading: Reading) -> Table:
+    """The file, which is opened for as long as rows of it are asked for."""
+
+    @contextmanager
+    def opened() -> Iterator[Rows]:
+        try:
+            with pq.ParquetFile(path) as file:
+                # A value like the one before takes no room in a file, but four bytes at least in memory.
+                check_fits(4 * file.metadata.num_rows * file.metadata.num_columns, path.name)
+                yield FileRows(file, without_ignored(file.schema_arrow, reading, path.name))
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise DataError(f"{path} cannot be read as parquet; it may be cut off, so fetch it again") from error
+
+    with opened() as rows:
+        names = class_names(rows.schema, find_label_column(rows.schema, reading, path.name))
+        categories = [one.name for one in rows.schema if pa.types.is_dictionary(one.type)]
+        categories += _categories_of_pandas(rows.schema)
+    return Table(path.name, opened, path.parent, names, dict.fromkeys(categories, ()))
+
+
+def _categories_of_pandas(schema: Any) -> list[str]:
+    """Columns that pandas calls categorical: those of numbers are plain numbers to anybody else."""
     try:
-        with pq.ParquetFile(path) as file:
-            # A value like the one before takes no room in a file, but four bytes at least in memory.
-            check_fits(4 * file.metadata.num_rows * file.metadata.num_columns, path.name)
-            rows = FileRows(file, without_ignored(file.schema_arrow, reading, path.name))
-            names = class_names(rows.schema, find_label_column(rows.schema, reading, path.name))
-            return contents_of_rows(rows, names, reading, path.name, path.parent)
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise DataError(f"{path} cannot be read as parquet; it may be cut off, so fetch it again") from error
+        columns = json.loads((schema.metadata or {})[b"pandas"])["columns"]
+        return [str(column["name"]) for column in columns if column["pandas_type"] == "categorical"]
+    except (LookupError, TypeError, ValueError, RecursionError):
+        return []
 
 
 def class_names(schema: Any, label_column: str | None) -> tuple[str, ...] | None:

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from fedfuse.core.errors import DataError
-from fedfuse.data.readers.contents import Array, Contents, Reading, check_range, checked_labels, join
+from fedfuse.data.readers.contents import Array, Contents, Reading, join
 from fedfuse.data.readers.images import refit_images
+from fedfuse.data.readers.labels import check_range, checked_labels
 from fedfuse.data.readers.matlab import read_matlab
 
 

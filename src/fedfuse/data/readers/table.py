@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,24 +12,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fedfuse.core.errors import DataError, shortened, suggest
-from fedfuse.data.readers.bounds import beside
-from fedfuse.data.readers.contents import (
-    Array,
-    Columns,
-    Contents,
-    Reading,
-    check_range,
-    checked_features,
-    label_numbers,
-)
+from fedfuse.core.errors import DataError, listed, shortened
+from fedfuse.data.readers.arrow_types import is_image, is_list, is_number, is_plain, is_text
+from fedfuse.data.readers.bounds import beside, check_fits
+from fedfuse.data.readers.columns import find_input_column, find_label_column, input_fields
+from fedfuse.data.readers.contents import Array, Columns, Contents, Reading, checked_features, join
+from fedfuse.data.readers.encoding import Cells, Encoding, encoded
 from fedfuse.data.readers.images import decode_images
+from fedfuse.data.readers.labels import check_range, label_numbers
 
-LABEL_COLUMNS = ("label", "labels", "fine_label", "target", "y")
-INPUT_COLUMNS = ("image", "img", "inputs", "features", "x")
-TEXT_COLUMNS = ("text", "sentence", "content")
 BATCH = 1024
 """Rows of encoded images in memory at a time."""
+IF_EMPTY = "set data.empty_cells of the experiment to fill, or remove the row"
 
 
 class Rows(Protocol):
@@ -52,55 +46,92 @@ class TableRows:
         self.schema, self.num_rows, self._table = table.schema, table.num_rows, table
 
     def column(self, name: str) -> Any:
-        return self._table[name]
+        return decoded(self._table[name])
 
     def batches(self, name: str) -> Iterator[Any]:
         for batch in self._table.select([name]).to_batches(max_chunksize=BATCH):
             yield batch.column(0)
 
 
-def without_ignored(schema: Any, reading: Reading, where: str) -> Any:
-    """The schema of what is read; a column that is to be ignored must be there, since it might be misspelt."""
-    for name in reading.ignored:
-        _known_column(schema, name, "data.ignore_columns", where)
-    kept = pa.schema([field for field in schema if field.name not in reading.ignored], schema.metadata)
-    name, times = next(iter(Counter(kept.names).most_common(1)), ("", 0))
-    if times > 1:
-        raise DataError(f"{where} has {times} columns '{shortened(name)}'; give each a name of its own")
-    return kept
+@dataclass(frozen=True)
+class Table:
+    """Somewhere to find rows, perhaps more than once, and what there is to say about them."""
+
+    name: str
+    opened: Callable[[], AbstractContextManager[Rows]]
+    folder: Path | None = None
+    """Where images lie that the table only names; anywhere, if that is None."""
+    class_names: tuple[str, ...] | None = None
+    """What it calls the classes whose numbers its labels are."""
+    categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Columns that it calls categories itself, and those of them that it knows."""
+    notes: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(table: Any, name: str, folder: Path | None = None, **about: Any) -> Table:
+        """An Arrow table in memory."""
+        return Table(name, lambda: nullcontext(TableRows(table)), folder, **about)
 
 
-def contents_of_rows(
-    rows: Rows, class_names: tuple[str, ...] | None, reading: Reading, where: str, folder: Path | None
-) -> Contents:
-    """Inputs, labels and clients; images that a table only names lie in ``folder``, or anywhere if that is None."""
+def contents_of_tables(tables: Sequence[Table], reading: Reading) -> Contents:
+    """All rows, in the order of the tables."""
+    parts = []
+    for table in tables:
+        with table.opened() as rows:
+            parts.append(contents_of_rows(rows, table, reading))
+    return join(parts, [table.name for table in tables])
+
+
+def contents_of_rows(rows: Rows, table: Table, reading: Reading) -> Contents:
+    """Inputs, labels and clients."""
+    where = table.name
     if rows.num_rows == 0:
         raise DataError(f"{where} is empty; it must hold at least one example")
     label_column = find_label_column(rows.schema, reading, where)
-    files = _Beside(folder, where)
-    inputs = _inputs(rows, label_column, reading, where, files)
+    files = _Beside(table.folder, where)
+    inputs, columns = _inputs(rows, label_column, reading, where, files)
     if not reading.labelled or label_column is None:
-        return Contents(inputs, np.zeros(len(inputs), np.int64), is_whole=not files.were_read)
-    values = _numbers(rows.column(label_column), where)
-    named = reading if class_names is None else replace(reading, words=())  # these labels are places in class_names
-    labels = label_numbers(values, named, f"{where}, column '{label_column}'")
-    if class_names is not None:
-        check_range(labels, len(class_names), where)
-    columns = _columns(rows.schema, label_column, reading, where)
-    return Contents(inputs, labels, class_names, _clients(rows, reading, where), columns, not files.were_read)
+        return Contents(inputs, np.zeros(len(inputs), np.int64), columns=columns, is_whole=not files.were_read)
+    values = _label_values(rows.column(label_column), where)
+    names = table.class_names if reading.classes is None else reading.classes.names
+    return Contents(
+        inputs,
+        _labels(values, table, reading, f"{where}, column '{shortened(label_column)}'"),
+        names,
+        _clients(rows, reading, where),
+        columns,
+        not files.were_read,
+        reading.classes,
+        (*table.notes, *_not_read(rows, label_column, reading, where)),
+    )
 
 
-def find_label_column(schema: Any, reading: Reading, where: str) -> str | None:
-    """The asked-for label column, or the first usual one; None where there is none and none is wanted."""
-    if reading.label_column is not None:
-        return _known_column(schema, reading.label_column, "data.label_column", where)
-    for name in LABEL_COLUMNS:
-        if name in schema.names:
-            return name
-    if not reading.labelled:
-        return None
-    columns = shortened(", ".join(schema.names))
-    raise DataError(f"{where} has no column {' or '.join(LABEL_COLUMNS)}; set data.label_column to one of: {columns}")
+def _not_read(rows: Rows, label_column: str, reading: Reading, where: str) -> list[str]:
+    """Columns beside one of images, texts or lists are lost, which their owner may not expect."""
+    column = find_input_column(rows.schema, label_column, reading, where)
+    names = [field.name for field in input_fields(rows.schema, label_column, reading) if field.name != column]
+    if column is None or reading.input_column is not None or not names:
+        return []
+    return [f"{where}: column '{shortened(column)}' is the input; not read: {listed(names)}"]
+
+
+def _labels(values: Array, table: Table, reading: Reading, where: str) -> Array:
+    """As numbers of the classes, which the reading knows, or else the table."""
+    if table.class_names is None or reading.labels or values.dtype.kind not in "iu":
+        labels = label_numbers(values, reading.words, where)
+        if table.class_names is not None and reading.classes is None:
+            check_range(labels, len(table.class_names), table.name)
+        return labels
+    labels = label_numbers(values, (), where)
+    check_range(labels, len(table.class_names), table.name)
+    return (
+        labels if reading.classes is None else label_numbers(np.array(table.class_names)[labels], reading.words, where)
+    )
+
+
+def decoded(column: Any) -> Any:
+    """The words themselves in the place of their numbers in a dictionary."""
+    return pc.cast(column, column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def _clients(rows: Rows, reading: Reading, where: str) -> Array | None:
@@ -113,82 +144,47 @@ def _clients(rows: Rows, reading: Reading, where: str) -> Array | None:
     return np.array([str(name) for name in names])
 
 
-def _inputs(rows: Rows, label_column: str | None, reading: Reading, where: str, files: _Beside) -> Array:
+def _inputs(
+    rows: Rows, label_column: str | None, reading: Reading, where: str, files: _Beside
+) -> tuple[Array, Columns | None]:
     column = find_input_column(rows.schema, label_column, reading, where)
     if column is None:
-        names = _number_columns(rows.schema, label_column, reading)
-        if not names:
-            raise DataError(f"{where} has neither images nor texts nor number columns; set data.input_column")
-        return checked_features(np.stack([_numbers(rows.column(name), where) for name in names], axis=1), where)
+        return _of_columns(rows, label_column, reading, where)
     kind = rows.schema.field(column).type
-    if _is_image(kind):
+    if is_image(kind):
         sources = (list(_sources(batch, files)) for batch in rows.batches(column))
-        return decode_images(sources, rows.num_rows, lambda row: f"{where}, row {row}", reading)
+        return decode_images(sources, rows.num_rows, lambda row: f"{where}, row {row}", reading), None
     if is_text(kind):
-        return reading.tokens(rows.column(column).to_pylist(), f"{where}, column '{column}'")
-    if _is_list(kind):
-        return checked_features(_matrix(rows.column(column), where, column), where)
-    if is_number(kind):
-        return checked_features(_numbers(rows.column(column), where)[:, None], where)
+        return reading.tokens(rows.column(column).to_pylist(), f"{where}, column '{column}'"), None
+    if is_list(kind):
+        return checked_features(_matrix(rows.column(column), where, column), where), None
+    if is_plain(kind):
+        encoding = reading.encoding or Encoding.of_numbers([column])
+        return _encoded(rows, encoding, reading, where)
     raise DataError(f"{where}: column '{column}' holds {kind}; data.input_column must hold images, texts or numbers")
 
 
-def _columns(schema: Any, label_column: str | None, reading: Reading, where: str) -> Columns | None:
-    """None where one column holds images, texts or lists."""
-    column = find_input_column(schema, label_column, reading, where)
-    if column is not None and not is_number(schema.field(column).type):
-        return None
-    inputs = _number_columns(schema, label_column, reading) if column is None else (column,)
-    known = set(inputs)
-    return Columns(inputs, tuple(name for name in (*schema.names, *reading.ignored) if name not in known))
+def _of_columns(rows: Rows, label_column: str | None, reading: Reading, where: str) -> tuple[Array, Columns]:
+    """All columns that are inputs, as the experiment encodes them; where nothing is known of that, the numbers."""
+    encoding = reading.encoding
+    if encoding is None or (encoding.is_plain and not set(encoding.names) & set(rows.schema.names)):
+        fields = input_fields(rows.schema, label_column, reading)
+        if not any(is_number(field.type) for field in fields):
+            raise DataError(f"{where} has neither images nor texts nor number columns; set data.input_column")
+        encoding = Encoding.of_numbers(field.name for field in fields if reading.labelled or is_number(field.type))
+    return _encoded(rows, encoding, reading, where)
 
 
-def _number_columns(schema: Any, label_column: str | None, reading: Reading) -> tuple[str, ...]:
-    return tuple(field.name for field in _input_fields(schema, label_column, reading) if is_number(field.type))
-
-
-def find_input_column(schema: Any, label_column: str | None, reading: Reading, where: str) -> str | None:
-    """The asked-for column of inputs, or the first usual one; None where the number columns are the inputs."""
-    if reading.input_column is not None:
-        return _known_column(schema, reading.input_column, "data.input_column", where)
-    fields = _input_fields(schema, label_column, reading)
-    named = [field.name for field in fields if field.name in INPUT_COLUMNS]
-    typed = [field.name for field in fields if _is_image(field.type) or _is_list(field.type)]
-    texts = [field.name for field in fields if field.name in TEXT_COLUMNS and is_text(field.type)]
-    return next(iter(named + typed + (texts if reading.tokenizer else [])), None)
-
-
-def _input_fields(schema: Any, label_column: str | None, reading: Reading) -> list[Any]:
-    return [field for field in schema if field.name not in (label_column, reading.client_column)]
-
-
-def _known_column(schema: Any, column: str, key: str, where: str) -> str:
-    if column not in schema.names:
-        raise DataError(f"{key}: {where} has no column '{shortened(column)}'{suggest(column, schema.names)}")
-    return column
-
-
-def is_text(kind: Any) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def _is_image(kind: Any) -> bool:
-    return _is_binary(kind) or (
-        pa.types.is_struct(kind) and kind.get_field_index("bytes") >= 0 and _is_binary(kind.field("bytes").type)
-    )
-
-
-def _is_binary(kind: Any) -> bool:
-    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
-
-
-def _is_list(kind: Any) -> bool:
-    listed = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    return bool(listed and is_number(kind.value_type))
-
-
-def is_number(kind: Any) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+def _encoded(rows: Rows, encoding: Encoding, reading: Reading, where: str) -> tuple[Array, Columns]:
+    known, there = set(encoding.names), rows.schema.names
+    if missing := known - set(there):
+        name = next(name for name in encoding.names if name in missing)
+        raise DataError(f"{where} has no column '{shortened(name)}', which is an input")
+    check_fits(4 * rows.num_rows * encoding.width, where)
+    columns = {name: rows.column(name) for name in encoding.names}
+    others = tuple(name for name in (*there, *reading.ignored) if name not in known)
+    kept = Columns(encoding.names, others, None if encoding.is_plain else encoding)
+    return encoded(encoding, columns, Cells(where, IF_EMPTY)), kept
 
 
 class _Beside:
@@ -215,11 +211,11 @@ def _sources(column: Any, files: _Beside) -> Iterator[bytes | Path | None]:
             yield files(value.get("path"))
 
 
-def _numbers(column: Any, where: str) -> Array:
+def _label_values(column: Any, where: str) -> Array:
     try:
         return np.asarray(column.to_numpy())
     except pa.ArrowException as error:
-        raise DataError(f"{where}: a column of {column.type} cannot be turned into numbers") from error
+        raise DataError(f"{where}: a column of {column.type} cannot be turned into labels") from error
 
 
 def _matrix(column: Any, where: str, name: str) -> Array:
@@ -231,4 +227,4 @@ def _matrix(column: Any, where: str, name: str) -> Array:
             f"{where}, row {row}: column '{name}' holds {lengths[row]} numbers where row 0 holds {lengths[0]}; "
             "all rows must have the same length"
         )
-    return _numbers(pc.list_flatten(column), where).reshape(len(lengths), -1)
+    return np.asarray(pc.list_flatten(column).to_numpy()).reshape(len(lengths), -1)

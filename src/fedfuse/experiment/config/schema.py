@@ -23,7 +23,7 @@ from fedfuse.federation import EvaluationSettings, FederationSettings, Recipe
 from fedfuse.methods import FILE_NAME, METHODS, Method, find_method, method_names
 from fedfuse.models import AnyArchitecture
 from fedfuse.parts.fuse import EnsembleOnly
-from fedfuse.parts.sources import AnySource, HeldOut
+from fedfuse.parts.sources import AnySource, HeldOut, OtherDataset
 from fedfuse.runtime.compute import ComputeSettings
 from fedfuse.runtime.training import TrainingSettings
 
@@ -146,6 +146,9 @@ class ExperimentConfig(Settings):
         """What determines the result's bits: everything but the name and the engine, and the code from outside."""
         not_bits: dict[str, Any] = {"name": True, "engine": True, "methods": True, "method": {"label"}}
         not_bits["evaluation"] = {"pictures", *(() if self.evaluation.metrics else ("metrics",))}
+        not_bits["data"] = self.data.unsaid
+        if isinstance(self.source, OtherDataset):
+            not_bits["source"] = {"data": self.source.data.unsaid}
         if self.federation.clock is None:
             not_bits["federation"] = {"clock"}
         dump = self.model_dump(mode="json", exclude=not_bits)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from fedfuse.core.part import Settings
+from fedfuse.core.paths import PathText
 
 
 class Constant(Settings):
@@ -91,7 +92,7 @@ class ClockSettings(Settings):
     """Simulated seconds for every round. Without a deadline, absences and invitations it changes no result."""
 
     devices: DeviceSettings = Field(default_factory=DeviceSettings, description="what the clients run on")
-    trace: str | None = Field(
+    trace: PathText | None = Field(
         None, description="a file with a device in each row, .csv or .jsonl, instead of drawn ones (docs/clock.md)"
     )
     period: float = Field(86_400.0, gt=0, description="seconds after which presences repeat: a day")

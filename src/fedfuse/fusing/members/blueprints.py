@@ -18,7 +18,7 @@ from fedfuse.fusing.members.base import Blueprint, Member
 from fedfuse.fusing.members.find import open_member
 from fedfuse.fusing.members.huggingface.blueprint import blueprint_of
 from fedfuse.fusing.members.huggingface.folder import CONFIG, Folder
-from fedfuse.fusing.members.inputs import Normalise, inputs_of
+from fedfuse.fusing.members.inputs import Normalise, askable, inputs_of
 from fedfuse.fusing.members.own import ModuleBlueprint
 from fedfuse.fusing.members.saved import SavedMember
 from fedfuse.fusing.members.state_dict import TOKENS, architecture_of
@@ -72,7 +72,8 @@ def _of_zoo(what: str | Mapping[str, Any] | Architecture, raw: Raw, normalise: N
 def _of_module(network: nn.Module, raw: Raw, normalise: Normalise | None) -> Blueprint:
     known = network.predictor if isinstance(network, Classifier) and normalise is None else None
     if known is not None:
-        return ModuleBlueprint(network, known.interface.inputs, known.input_shape)
+        inputs = askable(known.interface.inputs, type(network).__name__)
+        return ModuleBlueprint(network, inputs, known.input_shape)
     shape = shape_of(raw)
     return ModuleBlueprint(network, inputs_of(raw, shape, normalise, type(network).__name__), shape)
 

@@ -10,11 +10,11 @@ from torch import Tensor
 
 from fedfuse.catalogue.card import Normalisation
 from fedfuse.catalogue.datasets import CATALOGUE
-from fedfuse.core.errors import ConfigError, unknown
+from fedfuse.core.errors import ConfigError, DataError, unknown
 from fedfuse.core.text import TextShape
 from fedfuse.data.dataset import InputKind
 from fedfuse.data.measure import measure
-from fedfuse.data.raw import RawImages, RawNumbers, RawTexts
+from fedfuse.data.raw import AnyRawInputs, RawImages, RawNumbers, RawTable, RawTexts
 from fedfuse.data.tokens import TextSettings
 from fedfuse.data.transform import Transform
 from fedfuse.fusing.members.asking import check_kind
@@ -24,6 +24,7 @@ from fedfuse.fusing.raw import Raw, kind_of_raw
 Normalise = str | Normalisation | tuple[Sequence[float], Sequence[float]]
 """none, half, imagenet, the name of a dataset, "mean,.../deviation,...", or the two as lists; pixels are 0 to 1."""
 Inputs = RawImages | RawNumbers | RawTexts
+"""What members can be asked about."""
 IMAGENET = Normalisation((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 NOT_SAID = "no normalisation was given, so pixels go in scaled to 0..1; say normalise= where it was trained otherwise"
 
@@ -53,6 +54,16 @@ class Preparation:
     def notes(self) -> tuple[str, ...]:
         """What is taken for granted."""
         return (NOT_SAID,) if self.reads == "images" and self.normalise is None and not self.as_bytes else ()
+
+
+def askable(inputs: AnyRawInputs, name: str) -> Inputs:
+    """The same, unless they are rows whose words nobody would turn into numbers here."""
+    if isinstance(inputs, RawTable):
+        raise DataError(
+            f"{name} reads a table with categories, truth values or empty cells, and only tables of numbers can be "
+            "fused"
+        )
+    return inputs
 
 
 def normalisation_of(normalise: Normalise, channels: int, name: str) -> Normalisation:

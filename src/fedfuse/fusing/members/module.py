@@ -16,7 +16,7 @@ from fedfuse.data.dataset import InputKind
 from fedfuse.data.raw import RawImages
 from fedfuse.fusing.members.asking import checked_logits, frozen, in_batches, voice_of
 from fedfuse.fusing.members.base import About, Member, Voice
-from fedfuse.fusing.members.inputs import Preparation, normalisation_of, prepared, read
+from fedfuse.fusing.members.inputs import Preparation, askable, normalisation_of, prepared, read
 from fedfuse.fusing.members.own import ModuleBlueprint, copied
 from fedfuse.fusing.members.said import Said
 from fedfuse.fusing.members.state_dict import rows_of_last
@@ -41,7 +41,7 @@ class ModuleMember(Member):
         self._predictor: Predictor | None = known
         shape, reads = said.shape, said.reads
         if known is not None:
-            shape, reads = known.input_shape, known.interface.inputs.kind
+            shape, reads = known.input_shape, askable(known.interface.inputs, said.name).kind
         kind: InputKind = reads or ("numbers" if shape is not None and len(shape) == 1 else "images")
         self._preparation = Preparation(kind, shape, said.normalise)
         labels = known.interface.class_names if known is not None else _labels(network)
@@ -72,7 +72,8 @@ class ModuleMember(Member):
     def blueprint(self) -> ModuleBlueprint | None:
         """More of the same, if it is known what size of images they read."""
         if self._predictor is not None:
-            return ModuleBlueprint(self._network, self._predictor.interface.inputs, self._predictor.input_shape)
+            inputs = askable(self._predictor.interface.inputs, self.about.name)
+            return ModuleBlueprint(self._network, inputs, self._predictor.input_shape)
         shape = self._preparation.shape
         if self.about.reads != "images" or shape is None:
             return None
@@ -85,16 +86,16 @@ class ModuleMember(Member):
         network = frozen(copied(self._network, self.about.name).float(), device)
         known = self._predictor
         if known is not None and known.goes_by_batch(network):
-            yield lambda raw: known.logits(
-                network, read(known.interface.inputs, known.input_shape, raw, self.about.name)
-            )
+            inputs = askable(known.interface.inputs, self.about.name)
+            yield lambda raw: known.logits(network, read(inputs, known.input_shape, raw, self.about.name))
             return
         yield voice_of(network, self._prepare, self.about, device)
 
     def _prepare(self, raw: Raw) -> Tensor:
         if self._predictor is None:
             return self._preparation(raw, self.about.name)
-        return prepared(self._predictor.interface.inputs, self._predictor.input_shape, raw, self.about.name)
+        inputs = askable(self._predictor.interface.inputs, self.about.name)
+        return prepared(inputs, self._predictor.input_shape, raw, self.about.name)
 
 
 class FunctionMember(Member):

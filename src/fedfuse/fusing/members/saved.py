@@ -18,7 +18,7 @@ from fedfuse.data.raw import RawImages, RawTexts
 from fedfuse.fusing.members.asking import frozen, voice_of
 from fedfuse.fusing.members.base import About, Member, Voice
 from fedfuse.fusing.members.files import sha256_of_files
-from fedfuse.fusing.members.inputs import NOT_SAID, Inputs, normalisation_of, read
+from fedfuse.fusing.members.inputs import NOT_SAID, Inputs, askable, normalisation_of, read
 from fedfuse.fusing.members.said import Said
 from fedfuse.fusing.members.tensors import FileTensors, is_of_fedfuse
 from fedfuse.fusing.members.zoo import ZooBlueprint, told_shape
@@ -106,7 +106,7 @@ def _inputs(card: ModelCard, said: Said) -> tuple[Inputs, tuple[str, ...]]:
             f"{said.name} does not say how it reads its inputs, like files of earlier versions; train it again"
         )
     if known is not None and said.normalise is None:
-        return known, ()
+        return askable(known, said.name), ()
     if not isinstance(known, RawImages | None):
         raise ConfigError(f"{said.name} reads {known.kind} in its own way; leave normalise out")
     constants = normalisation_of(said.normalise or "none", shape[0], said.name)

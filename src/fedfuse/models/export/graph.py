@@ -32,12 +32,14 @@ Answers = tuple[Tensor, Tensor]
 class RawGraph(nn.Module):
     """Raw inputs, or token numbers, to logits and probabilities."""
 
-    def __init__(self, network: Classifier, transform: Transform | None) -> None:
+    def __init__(self, network: Classifier, unpacking: nn.Module, transform: Transform | None) -> None:
         super().__init__()
         self.network = network
+        self.unpacking = unpacking
         self.transform = transform
 
     def forward(self, inputs: Tensor) -> Answers:
+        inputs = self.unpacking(inputs)
         logits = self.network(inputs if self.transform is None else self.transform(inputs))
         return logits, logits.softmax(dim=1)
 
@@ -65,6 +67,7 @@ class GraphFormat(Format):
     def write(self, model: Classifier, path: Path) -> None:
         predictor = _predictor(model)
         about = {"classes": json.dumps(predictor.interface.class_names), INPUTS: self.reads(model)}
+        about |= {name: json.dumps(value) for name, value in predictor.interface.inputs.about.items()}
         try:
             with torch.no_grad():
                 self.write_graph(_graph(model, predictor), _fed(_made_up(predictor, BATCHES[-1])), about, path)
@@ -74,7 +77,8 @@ class GraphFormat(Format):
     def difference(self, model: Classifier, path: Path) -> float:
         predictor, network = _predictor(model), self.opened(path)
         samples = [_made_up(predictor, count) for count in BATCHES]
-        return max(_distance(network(_fed(inputs)), predictor.logits(model, inputs)) for inputs in samples)
+        unpacked = predictor.interface.inputs.unpacking()
+        return max(_distance(network(_fed(inputs)), predictor.logits(model, unpacked(inputs))) for inputs in samples)
 
 
 def _distance(found: Answers, logits: Tensor) -> float:
@@ -94,12 +98,13 @@ def _predictor(model: Classifier) -> Predictor:
 
 
 def _graph(model: Classifier, predictor: Predictor) -> RawGraph:
-    shape = predictor.input_shape
-    return RawGraph(model, None if isinstance(shape, TextShape) else predictor.interface.inputs.transform(shape)).eval()
+    shape, raw = predictor.input_shape, predictor.interface.inputs
+    transform = None if isinstance(shape, TextShape) else raw.transform(shape)
+    return RawGraph(model, raw.unpacking(), transform).eval()
 
 
 def _made_up(predictor: Predictor, count: int) -> Tensor:
-    return predictor.interface.inputs.made_up(count, predictor.input_shape, Key(0, ("export", count)).torch())
+    return predictor.interface.inputs.packed(count, predictor.input_shape, Key(0, ("export", count)).torch())
 
 
 def _fed(inputs: Tensor) -> Tensor:

@@ -15,6 +15,7 @@ from fedfuse.core.part import Part
 from fedfuse.core.randomness import Key
 from fedfuse.data import Examples, Transform
 from fedfuse.data.dataset import Selection, kind_of
+from fedfuse.data.readers.contents import Columns
 from fedfuse.data.tokens import Tokenizer
 from fedfuse.runtime.compute import Compute
 from fedfuse.runtime.source import Source
@@ -36,6 +37,8 @@ class Surroundings:
     """What makes numbers of texts, if the clients have texts."""
     test: Examples | None = None
     """What the result is measured on, which a source had better not hold."""
+    columns: Columns | None = None
+    """Those of the clients' table, if they have one, and what they become."""
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from pydantic import Field
 from torch import Tensor
 
 from fedfuse.core.errors import ConfigError, DataError
-from fedfuse.core.paths import expanded
+from fedfuse.core.paths import PathText, expanded
 from fedfuse.data import Normalisation, Transform
 from fedfuse.data.dataset import kind_of
 from fedfuse.data.measure import measure
@@ -24,7 +24,10 @@ class UnlabelledFiles(FiniteSource):
     """All images at and below a folder, or the inputs of one file; labels are not read."""
 
     kind: Literal["folder"] = "folder"
-    path: str = Field(description="a folder of images at any depth, or an .npz, .parquet, .csv or .txt file")
+    path: PathText = Field(
+        description="a folder of images at any depth, or an .npz, .parquet, .csv, .jsonl or .txt file; columns of a "
+        "table are those of the clients' by name"
+    )
     input_column: str | None = Field(None, description="of a table: the column of images, texts or lists of numbers")
     resize: int | None = Field(
         None, ge=1, le=4096, description="side in pixels to which images are resized, by averaging boxes of pixels"
@@ -44,6 +47,7 @@ class UnlabelledFiles(FiniteSource):
             channels=self.channels,
             labelled=False,
             tokenizer=surroundings.tokenizer,
+            encoding=None if surroundings.columns is None else surroundings.columns.as_encoding,
         )
         try:
             inputs = torch.from_numpy(read_unlabelled(path, reading))

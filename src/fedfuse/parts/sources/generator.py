@@ -20,7 +20,7 @@ from torch import Tensor
 
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.imports import Address, first_line, import_function
-from fedfuse.core.paths import expanded
+from fedfuse.core.paths import PathText, expanded
 from fedfuse.parts.sources.base import SourceSettings, Surroundings, check_classes, make_source, refuse_texts
 from fedfuse.parts.sources.generators import Generator, load_generator
 from fedfuse.runtime.source import Source
@@ -32,7 +32,7 @@ class FrozenGenerator(SourceSettings):
     """What a generator makes of noise, and of classes drawn uniformly if it is conditional."""
 
     kind: Literal["generator"] = "generator"
-    file: str | None = Field(None, description="a generator that fedfuse generator train wrote")
+    file: PathText | None = Field(None, description="a generator that fedfuse generator train wrote")
     callable: Address | None = Field(
         None,
         description="package.module:function, your own generator; modules in the current folder are found",

@@ -42,7 +42,7 @@ class OtherDataset(FiniteSource):
         ours = surroundings.tokenizer
         if self.data.text is not None and tokenizer_of(self.data.text) != ours:
             raise ConfigError("source.data.text differs from data.text, but models read one kind of tokens; remove it")
-        dataset = load(self.data, surroundings.key.child("load"), ours)
+        dataset = load(self.data, surroundings.key.child("load"), ours, surroundings.columns)
         inputs, labels = dataset.train.inputs, dataset.train.labels
         if self.classes is not None:
             check_classes(self.classes, dataset.classes, dataset.name)

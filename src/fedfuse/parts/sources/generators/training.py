@@ -24,7 +24,7 @@ from fedfuse.core.randomness import Key
 from fedfuse.core.tensor_files import read_safetensors, write_safetensors
 from fedfuse.data import Examples
 from fedfuse.data.dataset import kind_of
-from fedfuse.data.readers.contents import check_range
+from fedfuse.data.readers.labels import check_range
 from fedfuse.parts.sources.generators.saved import Generator, GeneratorCard, save_generator
 from fedfuse.parts.sources.generators.vae import Encoder, VaeSettings, vae_loss
 from fedfuse.runtime.batches import epoch_batches

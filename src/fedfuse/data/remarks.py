@@ -1,0 +1,89 @@
+"""What reading own data came to, in lines: what was done unasked, and what its owner may not have had in mind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from fedfuse.core.errors import did_you_mean, listed, shortened
+from fedfuse.data.readers import Contents, Found
+from fedfuse.data.readers.encoding import Column
+from fedfuse.data.readers.survey import in_a_list
+
+LINES = 8
+"""Columns of a kind that get a line each; more of them share one."""
+NUMBERS_ROWS = re.compile(r"(?i:(.*[_ .-])?(id|idx|index|uuid)|unnamed: 0|)|.*[a-z0-9]I[Dd]|__index_level_\d+__")
+"""Names of columns that number the rows of a table."""
+
+
+def notes_on(found: Found) -> list[str]:
+    """What the files told, and what became of labels and columns that are no numbers."""
+    told = dict.fromkeys(note for part in found.parts.values() for note in part.notes)
+    return [*told, *_on_labels(found.train), *_on_columns(found.train)]
+
+
+def cautions_on(found: Found, names: Sequence[str]) -> list[str]:
+    """What can be read but hardly was meant."""
+    return [*_on_row_numbers(found.train), *_on_constants(found.train), *_on_single_examples(found.train, names)]
+
+
+def _on_labels(train: Contents) -> Iterator[str]:
+    if train.classes is not None:
+        kind = "numbers" if train.classes.kind == "numbers" else train.classes.kind
+        yield f"labels: {kind}, {len(train.classes.names)} classes: {listed(train.classes.names)}"
+
+
+def _on_columns(train: Contents) -> Iterator[str]:
+    columns = train.columns.as_encoding.columns if train.columns is not None else ()
+    truth = [column.name for column in columns if column.kind == "truth"]
+    if truth:
+        yield f"{listed(truth)}: true and false as 1 and 0"
+    categories = [column for column in columns if column.kind == "category"]
+    if len(categories) > LINES:
+        width = sum(column.width for column in categories)
+        yield f"{listed([column.name for column in categories])}: categories as {width:,} columns of 0 and 1"
+    else:
+        yield from map(_on_categories, categories)
+
+
+def _on_categories(column: Column) -> str:
+    return f"{shortened(column.name)}: {column.width} categories as columns of 0 and 1: {listed(column.categories)}"
+
+
+def _on_row_numbers(train: Contents) -> Iterator[str]:
+    """A column that numbers the rows is numbers like any other, and so is read as an input."""
+    columns = train.columns.as_encoding.columns if train.columns is not None else ()
+    found = [column.name for column in columns if NUMBERS_ROWS.fullmatch(column.name)]
+    if found and len(columns) > 1:
+        names = ", ".join(map(in_a_list, found[:8]))
+        yield f"read as inputs like any other: {listed(found)}; data.ignore_columns: [{names}] leaves them out"
+
+
+def _on_constants(train: Contents) -> Iterator[str]:
+    if train.columns is None or len(train.labels) < 2:
+        return
+    varies = (train.inputs != train.inputs[:1]).any(axis=0)
+    place, found = 0, []
+    for column in train.columns.as_encoding.columns:
+        if not varies[place : place + column.width].any():
+            found.append(column.name)
+        place += column.width
+    if found:
+        word = "columns" if len(found) > 1 else "column"
+        yield f"{word} {listed(found)}: the same in every row, so that nothing can be learnt; see data.ignore_columns"
+
+
+def _on_single_examples(train: Contents, names: Sequence[str]) -> Iterator[str]:
+    """Often a word that was misspelt."""
+    single = np.flatnonzero(np.bincount(train.labels, minlength=len(names)) == 1)
+    for label in single[:3]:
+        row, name = int(np.flatnonzero(train.labels == label)[0]), names[label]
+        meant = did_you_mean(name, [other for other in names if other != name])
+        yield (
+            f"class '{shortened(name)}' has one example (row {row}){meant}, which cannot be both learnt from and "
+            "tested; correct the label, or add examples"
+        )
+    if len(single) > 3:
+        yield f"{len(single) - 3:,} more classes have one example each"
