@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache
+from typing import Self
 
 import numpy as np
 import torch
+from torch import Tensor
 
 Address = str | int
 
@@ -30,9 +32,9 @@ class Key:
     seed: int
     path: tuple[Address, ...] = ()
 
-    def child(self, *parts: Address) -> Key:
+    def child(self, *parts: Address) -> Self:
         """The key of a narrower purpose."""
-        return Key(self.seed, self.path + parts)
+        return type(self)(self.seed, self.path + parts)
 
     def number(self) -> int:
         """63 bits that depend on every part of the address and on nothing else."""
@@ -46,6 +48,14 @@ class Key:
     def torch(self) -> torch.Generator:
         """A fresh CPU torch generator at this address; results are moved to the device afterwards."""
         return torch.Generator().manual_seed(self.number())
+
+    def noised(self, values: Tensor, deviation: float) -> Tensor:
+        """The values with Gaussian noise of this standard deviation on each."""
+        return values + deviation * torch.randn(values.shape, dtype=values.dtype, generator=self.torch())
+
+    def sample(self, size: int, rate: float) -> Tensor:
+        """Positions of ``range(size)`` in order, each of them there with this probability: a Poisson sample."""
+        return (torch.rand(size, dtype=torch.float64, generator=self.torch()) < rate).nonzero().squeeze(1)
 
     def default_generator(self) -> AbstractContextManager[None]:
         """Seed torch's default generators inside the block and give the caller's back afterwards.

@@ -189,7 +189,8 @@ def _check_parts(config: ExperimentConfig, bank: ModelBank, source: Source | Non
     """Every part can work in this experiment."""
     recipe, key = config.recipe, Key(config.seed)
     inputs = None if source is None else _inputs_per_round(recipe, source, key)
-    context = CheckContext(bank, config.training.optimizer, has_validation, inputs)
+    predicts = recipe.protocol.carries == "predictions"
+    context = CheckContext(bank, config.training.optimizer, has_validation, inputs, predicts)
     for part in recipe.parts:
         part.check(context)
     _check_upload(recipe, bank, inputs)
@@ -209,8 +210,8 @@ def _inputs_per_round(recipe: Recipe, source: Source, key: Key) -> int:
 def _check_upload(recipe: Recipe, bank: ModelBank, inputs: int | None) -> None:
     """Every link finds what it works on."""
     for prototype in bank.prototypes if recipe.upload else ():
-        weights = {WEIGHTS: (bank.layout(prototype).size,)}
-        sent = {PREDICTIONS: (inputs or 0, bank.classes)} if recipe.protocol.carries == "predictions" else weights
+        weights, predictions = {WEIGHTS: (bank.layout(prototype).size,)}, {PREDICTIONS: (inputs or 0, bank.classes)}
+        sent = {"predictions": predictions, "nothing": {}}.get(recipe.protocol.carries, weights)
         recipe.chain.specs(sent, prototype, bank)
 
 

@@ -19,12 +19,15 @@ from fedfuse.core.randomness import Key
 from fedfuse.core.weights import NOTHING, Weights
 from fedfuse.data import ClientDatasets, Examples, Transform
 from fedfuse.federation.recipe import LOCAL, PROTOCOL, SCORES, UPLOAD, Recipe
+from fedfuse.federation.silence import SPEAKS, Silence
 from fedfuse.federation.stacking import Stacking
 from fedfuse.models import Classifier
 from fedfuse.models.stacked import Twin
+from fedfuse.parts.base import joint_sensitivity
 from fedfuse.parts.context import ClientContext
 from fedfuse.parts.local.loop import train
 from fedfuse.parts.local.objective import Hooks
+from fedfuse.parts.local.private_loop import train_privately
 from fedfuse.parts.local.stacked import Trained, train_stacked
 from fedfuse.parts.local.steps import LoopStats
 from fedfuse.parts.protocol.base import PREDICTIONS, ClientResult, Protocol
@@ -54,9 +57,17 @@ class Clients:
     key: Key
     together: int = 1
     """How many clients a round has."""
+    silence: Silence = SPEAKS
+    """What the experiment's promise of privacy leaves unsaid."""
+    secret: Key | None = None
+    """What noise comes from where somebody could want to compute it: a real party's own."""
+
+    def says_examples(self, task: Task) -> int:
+        """How many examples the answer to a task will stand for."""
+        return self.examples_of(task) if self.silence.tells_examples else 1
 
     def examples_of(self, task: Task) -> int:
-        """How many examples the answer to a task stands for."""
+        """How many examples a task is trained on."""
         datasets, client = self.datasets, task.client
         return datasets.size(client) if isinstance(datasets, ClientDatasets) else len(datasets[client])
 
@@ -86,7 +97,7 @@ class Clients:
             client = self._context(task, state)
             hooks = self.recipe.local.begin(client.of(LOCAL))
             with self.recipe.protocol.training(self._of_protocol(client)) as extra_loss:
-                done = train(client, hooks, extra_loss)
+                done = (train if self.training.privacy is None else train_privately)(client, hooks, extra_loss)
             client.model.zero_grad()  # gradients take as much memory as the model, and nobody reads these
             return self._answer(client, hooks, done, Weights.of(client.model, client.start.layout))
 
@@ -126,21 +137,35 @@ class Clients:
 
     def _answer(self, client: ClientContext, hooks: Hooks, done: LoopStats, trained: Weights) -> tuple[Update, Tensors]:
         task, result = client.task, self.recipe.protocol.answer(self._of_protocol(client), trained)
-        extras = {**within(LOCAL, hooks.extras()), **within(PROTOCOL, result.extras)}
         kept = {**within(LOCAL, hooks.state()), **within(PROTOCOL, result.state)}
         sent, packed = self._packed(result, client)
         said, learnt, tested = self._scores_of(client)
+        extras = {**within(LOCAL, hooks.extras()), **within(PROTOCOL, result.extras), **said}
         update = Update(
             round=task.round,
             client=task.client,
             prototype=task.prototype,
             weights=NOTHING if self.recipe.upload else result.weights,
-            examples=len(client.examples),
-            extras={**extras, **sent, **said},
-            metrics=done.metrics,
+            examples=self.says_examples(task),
+            extras={**self._protected(extras, client), **sent},
+            metrics=done.metrics if self.silence.tells_metrics else {},
             test_outputs=tested,
         )
         return update, {**kept, **packed, **learnt}
+
+    def _protected(self, extras: Tensors, client: ClientContext) -> Tensors:
+        """What parts say beside the payload, with noise where a link of the upload has some for it."""
+        chain = self.recipe.chain
+        if not extras or not chain.changes_what_is_beside:
+            return extras
+        parts = {LOCAL: self.recipe.local, PROTOCOL: self.recipe.protocol, SCORES: self.recipe.scores}
+        speaking = {slot: part for slot, part in parts.items() if of_part(slot, extras)}
+        noised = chain.beside(extras, joint_sensitivity(speaking.values()), client)
+        return {
+            name: tensor
+            for slot, part in speaking.items()
+            for name, tensor in within(slot, part.in_range(of_part(slot, noised))).items()
+        }
 
     def _context(self, task: Task, state: Tensors) -> ClientContext:
         """The client with the weights with which it turns to its own examples; perhaps it learns before that."""
@@ -170,11 +195,12 @@ class Clients:
             learning_rate=training.rate(task.round, self.rounds),
             bank=bank,
             source=self.source,
-            test_inputs=self.test_inputs if TEST_OUTPUTS in task.asks else None,
+            test_inputs=self.test_inputs if TEST_OUTPUTS in task.asks and self.silence.answers_tests else None,
             received=task.extras,
             state=state,
             key=key,
             common=self.key,
+            own_secret=self.secret,
         )
 
     @cached_property
@@ -192,8 +218,8 @@ class Clients:
         if not self.recipe.upload:
             said = {} if result.predictions is None else {PREDICTIONS: result.predictions}
             return within(PROTOCOL, said), {}
-        packed = self.recipe.chain.pack(result.payload, client)
-        return within(UPLOAD, packed.tensors), within(UPLOAD, packed.state)
+        packed = self.recipe.chain.pack(result.payload, replace(client, bound=result.bound))
+        return within(UPLOAD, {**packed.tensors, **packed.aside}), within(UPLOAD, packed.state)
 
     def _scores_of(self, client: ClientContext) -> tuple[Tensors, Tensors, Tensors]:
         """What the client says of itself, what it learnt to say so, and what it says about the test inputs."""

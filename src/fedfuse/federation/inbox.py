@@ -34,18 +34,23 @@ class Inbox:
             return reason or self.recipe.asking.recalled(self.scores, update)
         if reason := reason_to_refuse(update, task, self.as_packed(plain, expected, task)):
             return reason
-        packed, bank = of_part(UPLOAD, update.extras), self.bank
+        bank, chain = self.bank, self.recipe.chain
+        aside = chain.aside_spec()
+        packed = {name: tensor for name, tensor in of_part(UPLOAD, update.extras).items() if name not in aside}
         try:
-            update = with_payload(update, expected, self.recipe.chain.unpack(packed, expected.payload, task, bank))
+            came = chain.unpack(packed, expected.payload, task, bank)
+            update = with_payload(update, expected, packed, came)
         except ValueError as error:
             return one_line(str(error))
         return reason_to_refuse(update, task, plain) or self.recipe.asking.recalled(self.scores, update)
 
     def expected(self, protocol: Expected, task: Task) -> ExpectedUpdate:
         """What the update must bring, unless links pack it."""
-        bank, said = self.bank, protocol.predictions
+        bank, chain = self.bank, self.recipe.chain
+        payload = {name: spec for name, spec in chain.arrives(protocol.payload).items() if name != WEIGHTS}
         extras = {
-            **within(PROTOCOL, {**protocol.extras, **({} if said is None else {PREDICTIONS: said})}),
+            **within(PROTOCOL, {**protocol.extras, **payload}),
+            **within(UPLOAD, chain.aside_spec()),
             **within(SCORES, self.recipe.asking.expects(self.protocol, task)),
             **within(LOCAL, self.recipe.local.update_spec(bank, task.prototype)),
         }
@@ -68,9 +73,10 @@ class Inbox:
         return replace(plain, layout=NOTHING.layout, extras={**rest, **within(UPLOAD, packed)})
 
 
-def with_payload(update: Update, expected: Expected, came: Tensors) -> Update:
-    """The update with what was unpacked in its place."""
-    extras = {name: tensor for name, tensor in update.extras.items() if not name.startswith(f"{UPLOAD}/")}
+def with_payload(update: Update, expected: Expected, packed: Tensors, came: Tensors) -> Update:
+    """The update with what was unpacked in the place of what was packed."""
+    gone = within(UPLOAD, packed)
+    extras = {name: tensor for name, tensor in update.extras.items() if name not in gone}
     if WEIGHTS in came:
         return replace(update, weights=Weights(came[WEIGHTS], expected.layout), extras=extras)
     return replace(update, extras={**extras, **within(PROTOCOL, came)})

@@ -17,7 +17,7 @@ from fedfuse.parts.scores import AnyScores, Asking, Uniform
 from fedfuse.parts.scores.base import SLOT as SCORES
 from fedfuse.parts.screen import AnyScreen
 from fedfuse.parts.start import AnyStart, Fresh
-from fedfuse.parts.upload import AnyUpload, Chain
+from fedfuse.parts.upload import AnyUpload, Chain, Clip, Noise, Upload
 from fedfuse.parts.upload.base import SLOT as UPLOAD
 
 LOCAL, MERGE, FUSE = "local", "merge", "fuse"
@@ -86,9 +86,9 @@ class Recipe(Settings):
     @model_validator(mode="after")
     def _upload_has_something_to_pack(self) -> Self:
         for link in self.upload:
-            if self.protocol.carries == "nothing":
+            if self.protocol.carries == "nothing" and link.needs_payload:
                 raise ValueError(f"upload {link.kind} has nothing to pack: protocol {self.protocol.kind} sends nothing")
-            if link.needs_whole_model and (self.protocol.carries != "weights" or self.merge.changes_widths):
+            if link.needs_whole_model and not self._sends_what_it_takes(link):
                 raise ValueError(
                     f"upload {link.kind} works on whole models of fixed widths, which protocol {self.protocol.kind} "
                     f"with merge {self.merge.kind} does not send"
@@ -96,6 +96,26 @@ class Recipe(Settings):
             if link.needs_probabilities and not self.protocol.sends_probabilities:
                 raise ValueError(
                     f"upload {link.kind} packs probabilities, but protocol {self.protocol.kind} sends none"
+                )
+        return self
+
+    def _sends_what_it_takes(self, link: Upload) -> bool:
+        """Whether the payload is whole models of fixed widths, or predictions for a link that takes these as well."""
+        if self.protocol.carries == "predictions":
+            return link.takes_predictions
+        return self.protocol.carries == "weights" and not self.merge.changes_widths
+
+    @model_validator(mode="after")
+    def _noise_has_a_measure(self) -> Self:
+        """A multiplier is of a bound that the link right before it keeps, or the protocol."""
+        before: tuple[Upload | None, ...] = (None, *self.upload)
+        for link, last in zip(self.upload, before, strict=False):
+            if not isinstance(link, Noise) or link.multiplier is None or isinstance(last, Clip):
+                continue
+            if last is not None or not self.protocol.sends_probabilities:
+                raise ValueError(
+                    "upload noise has a multiplier of the clip norm, but no clip right before it; put one there, such "
+                    "as {kind: clip, norm: 1.0}, or give a deviation"
                 )
         return self
 

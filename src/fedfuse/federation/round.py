@@ -38,6 +38,7 @@ from fedfuse.federation.views import Views
 from fedfuse.parts.context import CombinedPredictions, ServerView
 from fedfuse.parts.fuse import Fused
 from fedfuse.parts.screen import Screened
+from fedfuse.parts.upload.chain import name_of
 from fedfuse.runtime.evaluate import Score
 
 if TYPE_CHECKING:
@@ -154,13 +155,17 @@ class Round:
         return screened
 
     def remember_clients(self, updates: Sequence[Update], predictions: CombinedPredictions | None) -> None:
-        """What the protocol and the scores keep of everybody who was heard, counted or not."""
+        """What the protocol, the scores and the links keep of everybody who was heard, counted or not."""
         if updates:
             own, recipe = [update.of(PROTOCOL) for update in updates], self.recipe
             learnt = recipe.protocol.after_round(self.views.protocol, own, predictions)
             self.memories.remember(PROTOCOL, learnt, recipe.protocol.nan_is_no_value)
             said = recipe.asking.after_round(self.views.of(SCORES), updates)
             self.memories.remember(SCORES, said, recipe.scores.nan_is_no_value)
+            for place in recipe.chain.remembering:
+                link, view = recipe.upload[place], self.views.of(name_of(place))
+                learnt = recipe.chain.after_round(place, view, updates)
+                self.memories.remember(name_of(place), learnt, link.nan_is_no_value)
 
     def remember_training(
         self, counted: Sequence[Update], weights: Mapping[str, Weights], stream: Stream | None

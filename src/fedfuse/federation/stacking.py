@@ -4,6 +4,7 @@ A task is stacked if all of this holds, which depends on the experiment and the 
 
 - ``compute.stack`` is auto, and ``compute.precision`` float32 (autocast looks at layers' types);
 - inputs are no texts, whose batches have lengths of their own;
+- steps are plain ones: those of DP-SGD see every example by itself;
 - the optimiser is one of ours, which treat every number by itself; another one might look at whole tensors;
 - the objective says that its hooks may have neighbours (``Objective.stacks``): they draw nothing from torch's default
   generator, which all would share;
@@ -68,6 +69,7 @@ class Stacking:
             and not compute.bf16
             and not self.bank.reads_texts
             and type(self.training.optimizer) in (Sgd, Adam, AdamW)
+            and self.training.privacy is None
             and recipe.local.stacks
             and _speaks_for(recipe.local, "stacks", "begin")
             and recipe.protocol.trains_freely

@@ -30,6 +30,7 @@ def can_stream(recipe: Recipe, batch_norm: BatchNormPolicy) -> bool:
         recipe.protocol.carries == "weights"
         and type(recipe.protocol).after_round is Protocol.after_round
         and not recipe.scores.asks_clients
+        and not recipe.chain.remembering
         and not recipe.screen
         and recipe.fuse.reads == "nothing"
         and batch_norm != "last"

@@ -9,6 +9,7 @@ from fedfuse.core.weights import NOTHING, Weights
 from fedfuse.federation.recipe import LOCAL, MERGE, PROTOCOL, SCORES, Recipe
 from fedfuse.federation.views import Views
 from fedfuse.parts.context import ServerView
+from fedfuse.parts.upload.chain import name_of
 
 
 def joining(planned: Mapping[int, str], announced: Mapping[int, str], view: ServerView) -> dict[int, str]:
@@ -45,6 +46,8 @@ def _broadcast(chosen: Mapping[int, str], recipe: Recipe, views: Views) -> dict[
         (SCORES, recipe.asking.broadcast(views.of(SCORES), chosen)),
         (LOCAL, recipe.local.broadcast(views.of(LOCAL), chosen)),
     ]
+    for place, link in enumerate(recipe.upload):
+        parts.append((name_of(place), link.broadcast(views.of(name_of(place)), chosen)))
     for prototype in views.whole.bank.prototypes:
         own = [client for client, name in chosen.items() if name == prototype]
         parts.append((MERGE, recipe.merge.broadcast(views.of(f"{MERGE}/{prototype}"), prototype, own)))

@@ -6,10 +6,12 @@ knowledge distillation ``fuse`` on the server and ``local`` or ``protocol`` on c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
+from fedfuse.core.messages import Tensors
 from fedfuse.core.part import Part
 from fedfuse.parts.tensor_spec import TensorSpec
 from fedfuse.runtime.bank import ModelBank
@@ -28,6 +30,8 @@ class CheckContext:
     has_validation: bool
     inputs: int | None = None
     """How many public inputs a fusion has, if there are any."""
+    sends_predictions: bool = False
+    """Whether predictions are what clients send, and no weights."""
 
 
 class MethodPart(Part):
@@ -50,5 +54,29 @@ class MethodPart(Part):
     nan_is_no_value: ClassVar[bool] = False
     """Whether NaN in what it remembers stands for what it does not know; else such a memory is not taken over."""
 
+    extras_of: ClassVar[Literal["examples", "model"]] = "examples"
+    """What the extras are made of that clients send for it: their examples, or nothing but what they received and the
+    model that they trained, which is as private as that model."""
+
+    @property
+    def counts_examples(self) -> bool:
+        """Whether clients count in it by how many examples they have."""
+        return False
+
+    def sensitivity(self) -> float | None:
+        """How far, in Euclidean norm, one example can move the extras that a client sends for it; None: who knows."""
+        return None
+
+    def in_range(self, extras: Tensors) -> Tensors:
+        """Those extras after noise, where they have to be in a range."""
+        return extras
+
     def check(self, context: CheckContext) -> None:
         """Raise a ConfigError with the reason if this part cannot work in this setting."""
+
+
+def joint_sensitivity(parts: Iterable[MethodPart]) -> float | None:
+    """How far one example can move the extras of all of these together; None: who knows."""
+    each = [part.sensitivity() for part in parts]
+    known = [own for own in each if own is not None]
+    return math.hypot(*known) if len(known) == len(each) else None

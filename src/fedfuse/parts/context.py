@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from fedfuse.core.messages import Task, Tensors, Update, Value, of_part
-from fedfuse.core.randomness import Key
+from fedfuse.core.randomness import Address, Key
 from fedfuse.core.weights import Weights
 from fedfuse.data import Examples, Transform
 from fedfuse.models import Classifier
@@ -30,6 +30,12 @@ class CombinedPredictions:
 
     outputs: Tensor
     are_logits: bool
+    answered: Tensor | None = None
+    """Whether there is an answer to each input; None: to all of them."""
+
+    def at(self, rows: Tensor) -> CombinedPredictions:
+        """Those for some of the inputs, to which there is an answer."""
+        return CombinedPredictions(self.outputs[rows], self.are_logits)
 
     @property
     def log_probabilities(self) -> Tensor:
@@ -100,7 +106,8 @@ class ClientContext:
     ``received`` is what this part sent from the server, ``state`` what it kept with this client at its last visit
     (empty before): each part has its own. ``bank`` lends further networks under other roles than "student", which is
     ``model``. ``test_inputs`` are there if the task asks to measure the client's own model on them. ``key`` is this
-    client's in this round, ``common`` the one that all parties share, the server included.
+    client's in this round, ``common`` the one that all parties share, the server included. Both can be computed by
+    whoever knows the experiment's seed; ``secret`` is what noise comes from that shall hide something.
     """
 
     task: Task
@@ -117,6 +124,20 @@ class ClientContext:
     state: Tensors
     key: Key
     common: Key
+    own_secret: Key | None = None
+    """What a real party has that nobody else does."""
+    bound: float | None = None
+    """For links: the longest, in Euclidean norm, that the payload can be which the link before left."""
+
+    @property
+    def secret(self) -> Key:
+        """The key of what protects the examples: noise, and who is drawn. In a simulation it is ``key``."""
+        return self.own_secret or self.key
+
+    def below(self, *address: Address) -> ClientContext:
+        """The same client with random numbers for a narrower purpose."""
+        own = self.own_secret and self.own_secret.child(*address)
+        return replace(self, key=self.key.child(*address), own_secret=own)
 
     @property
     def public(self) -> Source:

@@ -14,10 +14,15 @@ READY_BYTES = 64_000_000
 
 
 class BatchLoader:
-    """Examples as (inputs, labels) on the device."""
+    """Examples as (inputs, labels) on the device.
 
-    def __init__(self, examples: Examples, transform: Transform, compute: Compute) -> None:
+    ``trims`` is whether a batch of texts is as long as its longest. Else all batches are as long as any could be, and
+    nothing about a text can depend on the others of its batch.
+    """
+
+    def __init__(self, examples: Examples, transform: Transform, compute: Compute, trims: bool = True) -> None:
         self.inputs, self.transform, self.compute = examples.inputs, transform, compute
+        self.whole = not trims and kind_of(examples.inputs) == "texts"
         self.labels = examples.labels.to(compute.device)
         small = 4 * examples.inputs.numel() <= READY_BYTES
         fixed = not transform.augments and kind_of(examples.inputs) != "texts"
@@ -27,6 +32,8 @@ class BatchLoader:
         """The examples at these positions; ``views`` decides the augmentation, if there is any."""
         if self.ready is not None:
             inputs = self.ready[where]
+        elif self.whole:
+            inputs = self.inputs[where].long()
         else:
             inputs = self.transform(self.transform.augment(self.inputs[where], views))
         return self.compute.inputs(inputs), self.labels[where]

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from fedfuse.core.part import Settings
 from fedfuse.core.randomness import Key
+from fedfuse.core.releases import Multiplier, Release
 from fedfuse.core.slices import number_of_slices
 from fedfuse.runtime.optimizers import AnyOptimizer, Sgd
 
@@ -19,6 +20,19 @@ class Decay(Settings):
 
     after: float = Field(gt=0, lt=1, description="share of the rounds, or of a round's steps, that must have passed")
     factor: float = Field(gt=0, description="what the rate is multiplied by from then on")
+
+
+class ExamplePrivacy(Settings):
+    """DP-SGD (Abadi et al., 2016): no example moves a step by more than ``norm``, and noise hides whether it did.
+
+    Every step draws each example with probability q = batch_size / examples (Poisson sampling), clips the gradient of
+    each that was drawn, and divides their sum with noise by q times the number of examples.
+    """
+
+    norm: float = Field(1.0, gt=0, description="C: the longest gradient that one example may have")
+    multiplier: Multiplier = Field(
+        description="z: standard deviation of the noise on the sum of gradients, over C; auto: as privacy.budget needs"
+    )
 
 
 class TrainingSettings(Settings):
@@ -54,6 +68,9 @@ class TrainingSettings(Settings):
         description="a client stops after a step at which its mean loss of the epoch so far is above this or not a "
         "number, and sends what it has; FedDF's code: 1000",
     )
+    privacy: ExamplePrivacy | None = Field(
+        None, description="differential privacy of every example: DP-SGD in the place of plain steps (docs/privacy.md)"
+    )
 
     @model_validator(mode="after")
     def _fewest_is_fewer(self) -> Self:
@@ -79,6 +96,17 @@ class TrainingSettings(Settings):
     def steps(self, examples: int) -> int:
         """How many steps a client with so many examples takes in one round."""
         return self.epochs * number_of_slices(examples, self.batch_size)
+
+    def sampling_rate(self, examples: int) -> float:
+        """The probability with which a private step draws each of so many examples."""
+        return min(1.0, self.batch_size / examples)
+
+    def release(self, examples: int) -> Release | None:
+        """What one round of a client with so many examples gives away of each of them, where that has a bound."""
+        if self.privacy is None:
+            return None
+        assert isinstance(self.privacy.multiplier, float), "chosen before round 1"
+        return Release(self.privacy.multiplier, self.sampling_rate(examples), self.steps(examples))
 
     def of(self, client: Key, visit: Key) -> TrainingSettings:
         """One client's training in one round, with its own number of epochs; ``client`` is its key in all rounds."""

@@ -31,6 +31,10 @@ class EnsembleFuse(Fuse):
     )
 
     @property
+    def counts_examples(self) -> bool:
+        return any(member.counts_examples for member in self.teachers)
+
+    @property
     def compares_widths(self) -> bool:
         return any(member.compares_widths for member in self.teachers)
 

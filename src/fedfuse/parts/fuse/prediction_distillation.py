@@ -9,6 +9,7 @@ The server never sees a client's weights. A student may be of a prototype that n
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import ClassVar, Literal
 
@@ -59,6 +60,9 @@ class PredictionDistillation(Fuse):
         return self.distiller.passes(work)
 
     def fuse(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> Fused:
+        view = _answered(view)
+        if not len(view.public):
+            return Fused({})
         return teach(view, self.distiller, self._begin(view), self._batches(view, view.public, teachers))
 
     def _batches(self, view: ServerView, source: Source, teachers: Sequence[Update]) -> list[DistillBatch]:
@@ -82,3 +86,17 @@ class PredictionDistillation(Fuse):
     def ensemble(self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]) -> None:
         """The server has no client's model to ask."""
         return
+
+
+def _answered(view: ServerView) -> ServerView:
+    """The view with nothing but the public inputs to which the teachers have an answer."""
+    said = view.said
+    if said.answered is None or bool(said.answered.all()):
+        return view
+    rows = said.answered.nonzero().squeeze(1)
+    return replace(
+        view,
+        source=view.public.part(rows),
+        predictions=said.at(rows),
+        combine=lambda teachers, where: view.said_by(teachers, rows[where]),
+    )

@@ -30,6 +30,7 @@ class Contrastive(Objective):
 
     kind: Literal["contrastive"] = "contrastive"
     stacks: ClassVar[bool] = True
+    separates_examples: ClassVar[bool] = True
     needs_weights: ClassVar[bool] = True
     remembers_weights: ClassVar[bool] = True
     strength: float = Field(1.0, ge=0, description="mu: weight of the contrastive term; the paper took 5 for CIFAR-10")

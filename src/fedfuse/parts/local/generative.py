@@ -82,6 +82,13 @@ class Generative(Objective):
     def update_spec(self, bank: ModelBank, prototype: str) -> Shapes:
         return {COUNTS: TensorSpec((bank.classes,), least=0, most=MOST_EXAMPLES)} if self.is_on else {}
 
+    def sensitivity(self) -> float:
+        """One example is one of its label."""
+        return 1.0
+
+    def in_range(self, extras: Tensors) -> Tensors:
+        return {name: counts.clamp_min(0) for name, counts in extras.items()}
+
     def after_round(self, view: ServerView, updates: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:
         """Train the generator to please the classifiers that came back."""
         if not self.is_on or not updates:

@@ -31,6 +31,7 @@ class GlobalDistillation(BufferedDistillation):
 
     kind: Literal["global_distillation"] = "global_distillation"
     stacks: ClassVar[bool] = True
+    separates_examples: ClassVar[bool] = True
     needs_weights: ClassVar[bool] = True
     coefficient: float = Field(0.1, ge=0, description="gamma / 2: weight of the term; FedGKD used .05 for ResNet-50")
     needs_projection_head: bool = Field(

@@ -62,6 +62,9 @@ class LabelLogits(Objective):
             return {}
         return {SUMS: (bank.classes, bank.classes), COUNTS: TensorSpec((bank.classes,), least=0)}
 
+    def in_range(self, extras: Tensors) -> Tensors:
+        return {**extras, COUNTS: extras[COUNTS].clamp_min(0)} if COUNTS in extras else extras
+
     def after_round(self, view: ServerView, updates: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:
         """Remember each client's class means, by its number."""
         if not self.coefficient or not updates:

@@ -68,6 +68,11 @@ class Objective(MethodPart):
     """Whether several clients' sessions may be under way at a time: their hooks use the model and the bank that they
     are shown, and nothing that all share, such as torch's default generator. Who replaces ``begin`` says it anew."""
 
+    separates_examples: ClassVar[bool] = False
+    """Whether its hooks look at examples in ``penalty`` alone, which is then a mean of terms that are about one example
+    each and says nothing but that mean: what DP-SGD needs, which calls it for every example by itself. Who replaces
+    ``begin`` says it anew."""
+
     @abstractmethod
     def begin(self, client: ClientContext) -> Hooks:
         """Start one client's session; the model already holds the task's weights."""

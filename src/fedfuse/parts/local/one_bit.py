@@ -24,6 +24,7 @@ class OneBit(BinaryPart, Objective):
 
     kind: Literal["one_bit"] = "one_bit"
     stacks: ClassVar[bool] = True
+    separates_examples: ClassVar[bool] = True
     remembers_weights: ClassVar[bool] = True
 
     def begin(self, client: ClientContext) -> Hooks:

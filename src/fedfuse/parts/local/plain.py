@@ -13,6 +13,7 @@ class Plain(Objective):
 
     kind: Literal["plain"] = "plain"
     stacks: ClassVar[bool] = True
+    separates_examples: ClassVar[bool] = True
 
     def begin(self, client: ClientContext) -> Hooks:
         return Hooks()

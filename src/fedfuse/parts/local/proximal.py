@@ -20,6 +20,7 @@ class Proximal(Objective):
 
     kind: Literal["proximal"] = "proximal"
     stacks: ClassVar[bool] = True
+    separates_examples: ClassVar[bool] = True
     strength: float = Field(0.01, ge=0, description="mu: how strongly a client is held near the received weights")
 
     def begin(self, client: ClientContext) -> Hooks:

@@ -32,6 +32,8 @@ class ControlVariates(Objective):
 
     kind: Literal["control_variates"] = "control_variates"
     stacks: ClassVar[bool] = True
+    separates_examples: ClassVar[bool] = True
+    extras_of: ClassVar[Literal["examples", "model"]] = "model"
     needs_weights: ClassVar[bool] = True
     remembers_weights: ClassVar[bool] = True
 

@@ -23,10 +23,13 @@ class Step:
 
 @dataclass(frozen=True)
 class LoopStats:
-    """What the loop did: steps taken, the mean training loss over them, and whether it ended before its time."""
+    """What the loop did: steps taken, the mean training loss over them, and whether it ended before its time.
+
+    None is a loss that is nobody's business.
+    """
 
     steps: int
-    loss: float
+    loss: float | None
     diverged: bool = False
 
     @staticmethod
@@ -35,7 +38,8 @@ class LoopStats:
 
     @property
     def metrics(self) -> dict[str, float]:
-        return {"loss": self.loss, "steps": self.steps, **({"diverged": 1} if self.diverged else {})}
+        loss = {} if self.loss is None else {"loss": self.loss}
+        return {**loss, "steps": self.steps, **({"diverged": 1} if self.diverged else {})}
 
 
 def steps_of(client: ClientContext) -> Iterator[Step]:

@@ -32,6 +32,7 @@ class VotingDistillation(BufferedDistillation):
 
     kind: Literal["voting_distillation"] = "voting_distillation"
     stacks: ClassVar[bool] = True
+    separates_examples: ClassVar[bool] = True
     needs_weights: ClassVar[bool] = True
     coefficient: float = Field(0.1, ge=0, description="lambda: weight of all terms together")
     vote_temperature: float | None = Field(

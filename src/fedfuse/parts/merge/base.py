@@ -75,6 +75,10 @@ class WeightedMerge(Merge):
 
     weighting: Weighting = Field("examples", description="examples: n_k / sum n_j as printed; uniform: 1/m")
 
+    @property
+    def counts_examples(self) -> bool:
+        return self.weighting == "examples"
+
     def coefficients(self, examples: Sequence[int]) -> list[float]:
         """How much clients count that have so many examples."""
         return [float(number) if self.weighting == "examples" else 1.0 for number in examples]

@@ -1,4 +1,4 @@
-"""The communication protocol: full weights travel, one layer of them, predictions (logits) instead, or nothing."""
+"""The communication protocol: full weights travel, one layer of them, predictions (logits), votes, or nothing."""
 
 from typing import Annotated
 
@@ -8,9 +8,10 @@ from fedfuse.parts.protocol.client_distillation import ClientDistillation
 from fedfuse.parts.protocol.layers import LayerByLayer
 from fedfuse.parts.protocol.nothing import NoExchange
 from fedfuse.parts.protocol.predictions import Predictions
+from fedfuse.parts.protocol.votes import Votes
 from fedfuse.parts.protocol.weights import FullWeights
 
-AnyProtocol = Annotated[Protocol, OneOf(FullWeights, LayerByLayer, Predictions, NoExchange)]
+AnyProtocol = Annotated[Protocol, OneOf(FullWeights, LayerByLayer, Predictions, Votes, NoExchange)]
 
 __all__ = [
     "AnyProtocol",
@@ -22,4 +23,5 @@ __all__ = [
     "NoExchange",
     "Predictions",
     "Protocol",
+    "Votes",
 ]

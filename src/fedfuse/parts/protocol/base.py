@@ -42,6 +42,8 @@ class ClientResult:
     predictions: Tensor | None = None
     extras: Tensors = field(default_factory=dict)
     state: Tensors = field(default_factory=dict)
+    bound: float | None = None
+    """How long, in Euclidean norm, the payload can be at most, where that is known."""
 
     @property
     def payload(self) -> Tensors:
@@ -84,6 +86,10 @@ class Protocol(MethodPart):
     def sends_probabilities(self) -> bool:
         """Whether a client's payload is probabilities."""
         return False
+
+    def longest(self, inputs: int) -> float | None:
+        """How long, in Euclidean norm, a payload about so many public inputs can be; None: as long as it likes."""
+        return None
 
     @property
     def trains_freely(self) -> bool:

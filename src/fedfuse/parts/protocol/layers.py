@@ -93,6 +93,13 @@ class LayerByLayer(Protocol):
         counts = TensorSpec((view.bank.classes,), least=0, most=MOST_EXAMPLES)
         return Expected(layout, extras={COUNTS: counts} if stage == len(links) - 1 else {})
 
+    def sensitivity(self) -> float:
+        """One example is one of its label."""
+        return 1.0
+
+    def in_range(self, extras: Tensors) -> Tensors:
+        return {name: counts.clamp_min(0) for name, counts in extras.items()}
+
     def after_round(
         self, view: ServerView, updates: Sequence[Update], predictions: CombinedPredictions | None
     ) -> Tensors:

@@ -9,6 +9,7 @@ scores need. Down travels, where clients distil it, what the server makes of the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import ClassVar, Literal, Self
@@ -68,6 +69,10 @@ class Predictions(KeptModel):
     def sends_probabilities(self) -> bool:
         return self.output == "probabilities"
 
+    def longest(self, inputs: int) -> float | None:
+        """A row of probabilities is at most 1 long."""
+        return math.sqrt(inputs) if self.sends_probabilities else None
+
     @property
     def trains_freely(self) -> bool:
         return self.distillation is None or self.distillation.when == "before"
@@ -94,7 +99,8 @@ class Predictions(KeptModel):
     def answer(self, client: ClientContext, trained: Weights) -> ClientResult:
         public = self.public(client.public, client.common, client.task.round)
         kept = client.start if self.distillation is not None and self.distillation.keep == "distilled" else trained
-        return ClientResult(predictions=self.as_sent(logits_on(public, client.model)), state={MODEL: kept.flat})
+        said = self.as_sent(logits_on(public, client.model))
+        return ClientResult(predictions=said, state={MODEL: kept.flat}, bound=self.longest(len(public)))
 
     def passes(self, task: Task, inputs: int, steps: float) -> float:
         if self.distillation is None or CONSENSUS not in task.extras:
@@ -117,9 +123,13 @@ class Predictions(KeptModel):
         total = torch.zeros_like(outputs[0], dtype=torch.float64)
         for said, coefficient in zip(outputs, coefficients, strict=True):
             total += coefficient.double() * said.double()
-        mean = total.float()
+        mean = self._within_range(total.float())
         reduced = mean if self.temperature is None else (mean / self.temperature).softmax(dim=1)
         return CombinedPredictions(reduced, self._are_logits)
+
+    def _within_range(self, mean: Tensor) -> Tensor:
+        """Noise may have made probabilities negative: then the nearest rows that are probabilities."""
+        return onto_simplex(mean) if self.sends_probabilities and bool((mean < 0).any()) else mean
 
     def as_sent(self, logits: Tensor) -> Tensor:
         return logits.softmax(dim=1) if self.output == "probabilities" else logits
@@ -157,3 +167,12 @@ class Predictions(KeptModel):
         if self.bits_down is not None:
             table = unpack(table, self.bits_down, len(public), client.bank.classes)
         return public, table, self._are_logits
+
+
+def onto_simplex(rows: Tensor) -> Tensor:
+    """For every row the nearest one that is not negative and sums to one (Duchi et al., 2008)."""
+    ordered = rows.double().sort(dim=1, descending=True).values
+    places = torch.arange(1, rows.shape[1] + 1, dtype=torch.float64)
+    excess = (ordered.cumsum(dim=1) - 1) / places
+    last = (ordered > excess).sum(dim=1, keepdim=True) - 1
+    return (rows - excess.gather(1, last)).clamp_min(0).to(rows.dtype)

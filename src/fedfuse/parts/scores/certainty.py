@@ -73,6 +73,9 @@ class ByCertainty(Scores):
     def spec(self, inputs: int, classes: int) -> Shapes:
         return {SCORES: TensorSpec((inputs,), least=0, most=1 + FLOOR)}
 
+    def in_range(self, extras: Tensors) -> Tensors:
+        return {name: scores.clamp(0, 1 + FLOOR) for name, scores in extras.items()}
+
     def weights(self, said: Sequence[Said]) -> list[Tensor]:
         scores = torch.stack([one.update.extras[SCORES].double() for one in said])
         return [share.unsqueeze(1).float() for share in scores / scores.sum(dim=0).clamp_min(FLOOR / 2)]

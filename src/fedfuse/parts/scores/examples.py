@@ -18,6 +18,10 @@ class ByExamples(Scores):
 
     kind: Literal["examples"] = "examples"
 
+    @property
+    def counts_examples(self) -> bool:
+        return True
+
     def weights(self, said: Sequence[Said]) -> list[Tensor]:
         total = sum(one.update.examples for one in said)
         return [torch.tensor(one.update.examples / total) for one in said]

@@ -30,6 +30,13 @@ class ByLabels(Scores):
     def spec(self, inputs: int, classes: int) -> Shapes:
         return {COUNTS: TensorSpec((classes,), least=0, most=MOST_EXAMPLES)}
 
+    def sensitivity(self) -> float:
+        """One example is one of its label."""
+        return 1.0
+
+    def in_range(self, extras: Tensors) -> Tensors:
+        return {name: counts.clamp_min(0) for name, counts in extras.items()}
+
     def weights(self, said: Sequence[Said]) -> list[Tensor]:
         counts = torch.stack([one.update.extras[COUNTS] for one in said])
         return list(counts / (counts.sum(dim=0) + 0.001))

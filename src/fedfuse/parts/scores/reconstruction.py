@@ -70,6 +70,9 @@ class ByReconstruction(Scores):
     def spec(self, inputs: int, classes: int) -> Shapes:
         return {ERRORS: TensorSpec((inputs,), least=0)}
 
+    def in_range(self, extras: Tensors) -> Tensors:
+        return {name: errors.clamp_min(0) for name, errors in extras.items()}
+
     def weights(self, said: Sequence[Said]) -> list[Tensor]:
         # Relative to the smallest error of each input: the same weights, without a power that overflows.
         errors = torch.stack([one.update.extras[ERRORS].double() for one in said]).clamp_min(1e-12)

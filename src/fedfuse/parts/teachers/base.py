@@ -62,6 +62,11 @@ class TeacherKind(Part):
         return False
 
     @property
+    def counts_examples(self) -> bool:
+        """Whether it was chosen that clients count in it by how many examples they have."""
+        return False
+
+    @property
     def reestimates(self) -> bool:
         """Whether it needs public inputs to estimate BatchNorm statistics on."""
         return False

@@ -23,6 +23,10 @@ class DirichletTeachers(SampledTeachers):
     alpha: float = Field(1.0, gt=0, description="small: near single clients; large: near their mean")
     by_examples: bool = Field(True, description="weigh clients by |D_i| as printed; the released code does not")
 
+    @property
+    def counts_examples(self) -> bool:
+        return self.by_examples
+
     def samples(self, models: RoundModels, prototype: str, updates: Sequence[Update]) -> Iterator[Weights]:
         random = models.key.child("dirichlet", prototype).numpy()
         sizes = np.array([u.examples if self.by_examples else 1 for u in updates], dtype=float)

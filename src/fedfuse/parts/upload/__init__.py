@@ -1,7 +1,8 @@
 """Compression, clipping and noise of client uploads: links between a client's answer and the wire.
 
-clip and noise are the mechanism of differential privacy, without an account of it; half, one_bit, top_k and soft_labels
-are compression (quantisation, sparsification); partial is partial sharing, for personalization.
+clip, noise and statistics are mechanisms of differential privacy, which ``privacy`` counts (docs/privacy.md); half,
+one_bit, top_k and soft_labels are compression (quantisation, sparsification); partial is partial sharing, for
+personalization.
 """
 
 from typing import Annotated
@@ -15,9 +16,10 @@ from fedfuse.parts.upload.noise import Noise
 from fedfuse.parts.upload.one_bit import OneBitUpload
 from fedfuse.parts.upload.partial import Partial
 from fedfuse.parts.upload.soft_labels import SoftLabels
+from fedfuse.parts.upload.statistics import Statistics
 from fedfuse.parts.upload.top_k import TopK
 
-AnyUpload = Annotated[Upload, OneOf(Clip, Noise, HalfPrecision, OneBitUpload, TopK, Partial, SoftLabels)]
+AnyUpload = Annotated[Upload, OneOf(Clip, Noise, Statistics, HalfPrecision, OneBitUpload, TopK, Partial, SoftLabels)]
 
 __all__ = [
     "AnyUpload",
@@ -29,6 +31,7 @@ __all__ = [
     "Packed",
     "Partial",
     "SoftLabels",
+    "Statistics",
     "TopK",
     "Upload",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -22,6 +22,7 @@ class HalfPrecision(Upload):
     """Every number travels in 16 bits."""
 
     kind: Literal["half"] = "half"
+    only_repacks: ClassVar[bool] = True
     type: Literal["float16", "bfloat16"] = Field(
         "float16", description="float16 is finer, bfloat16 has the range of 32 bits"
     )

@@ -29,6 +29,7 @@ class OneBitUpload(BinaryPart, Upload):
     """Clients send one bit for each weight; other prototypes' clients send all bits."""
 
     kind: Literal["one_bit"] = "one_bit"
+    only_repacks: ClassVar[bool] = True
     needs_whole_model: ClassVar[bool] = True
 
     def pack(self, sent: Tensors, client: ClientContext) -> Packed:

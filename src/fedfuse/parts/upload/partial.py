@@ -31,6 +31,7 @@ class Partial(Upload):
     """Only parameters and statistics whose names match travel up."""
 
     kind: Literal["partial"] = "partial"
+    only_repacks: ClassVar[bool] = True
     needs_whole_model: ClassVar[bool] = True
     remembers_weights: ClassVar[bool] = True
     names: str = Field(description="a regular expression that is searched in the names of parameters")

@@ -24,6 +24,7 @@ class SoftLabels(Upload):
     """Every probability travels in a few bits; with one bit only the most probable class does."""
 
     kind: Literal["soft_labels"] = "soft_labels"
+    only_repacks: ClassVar[bool] = True
     needs_probabilities: ClassVar[bool] = True
     bits: int = Field(1, ge=1, le=8, description="bits of each probability; 1: only the most probable class (CFD)")
 

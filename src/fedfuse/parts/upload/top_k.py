@@ -28,6 +28,7 @@ class TopK(Upload):
     """Clients send the largest changes of their weights, and keep the others for later."""
 
     kind: Literal["top_k"] = "top_k"
+    only_repacks: ClassVar[bool] = True
     needs_whole_model: ClassVar[bool] = True
     remembers_weights: ClassVar[bool] = True
     share: float = Field(0.1, gt=0, le=1, description="part of the parameters whose change travels")

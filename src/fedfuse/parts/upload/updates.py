@@ -1,4 +1,8 @@
-"""The base of links that change the numbers of an update, and neither their names nor their shapes."""
+"""The base of links that change the numbers of an update, and neither their names nor their shapes.
+
+An update is how far a client's parameters have moved from those that it received. Of predictions it is the table
+itself: a client that says nothing would send zeros.
+"""
 
 from __future__ import annotations
 
@@ -11,29 +15,43 @@ from torch import Tensor
 from fedfuse.core.messages import Tensors
 from fedfuse.parts.base import Shapes
 from fedfuse.parts.context import ClientContext
-from fedfuse.parts.protocol.base import WEIGHTS
+from fedfuse.parts.protocol.base import PREDICTIONS, WEIGHTS
 from fedfuse.parts.tensor_spec import TensorSpec
 from fedfuse.parts.upload.base import Packed, Upload
 from fedfuse.runtime.bank import ModelBank
 
 
 class OnUpdates(Upload):
-    """A link that looks at the difference between the weights that a client received and those that it sends."""
+    """A link that looks at what a client adds to what the server has."""
 
     needs_whole_model: ClassVar[bool] = True
+    takes_predictions: ClassVar[bool] = True
 
     @abstractmethod
     def changed(self, update: Tensor, client: ClientContext) -> Tensor:
-        """What becomes of the parameters' update, a flat vector; the very same one if nothing does."""
+        """What becomes of the update, a vector or a table; the very same one if nothing does."""
+
+    def aside(self, update: Tensor, client: ClientContext) -> Tensors:
+        """What is said of it to the same link on the server."""
+        return {}
+
+    def longest(self, client: ClientContext) -> float | None:
+        """How long an update can be that this link leaves."""
+        return None
 
     def pack(self, sent: Tensors, client: ClientContext) -> Packed:
-        received, flat = client.task.weights, sent[WEIGHTS]
-        count = received.layout.parameter_count
-        update = flat[:count] - received.parameters
-        changed = self.changed(update, client)
-        if changed is update:
-            return Packed({**sent, WEIGHTS: flat.float()})
-        return Packed({**sent, WEIGHTS: torch.cat([received.parameters + changed, flat[count:]])})
+        if PREDICTIONS in sent:
+            update = sent[PREDICTIONS].float()
+            tensors = {**sent, PREDICTIONS: self.changed(update, client)}
+        else:
+            received, flat = client.task.weights, sent[WEIGHTS]
+            count = received.layout.parameter_count
+            update = flat[:count] - received.parameters
+            changed = self.changed(update, client)
+            moved = flat.float() if changed is update else torch.cat([received.parameters + changed, flat[count:]])
+            tensors = {**sent, WEIGHTS: moved}
+        return Packed(tensors, aside=self.aside(update, client), bound=self.longest(client))
 
     def spec(self, sent: Shapes, prototype: str, bank: ModelBank) -> Shapes:
-        return {**sent, WEIGHTS: TensorSpec.of(sent[WEIGHTS]).retyped(torch.float32)}
+        name = PREDICTIONS if PREDICTIONS in sent else WEIGHTS
+        return {**sent, name: TensorSpec.of(sent[name]).retyped(torch.float32)}
