@@ -14,6 +14,7 @@ import numpy as np
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.hashes import sha256_of, sha256_of_file
 from fedfuse.core.imports import check_findable_elsewhere
+from fedfuse.core.messages import Tensors
 from fedfuse.core.randomness import Key
 from fedfuse.data import ClientDatasets, Dataset, PartitionReport, Splits, Transform, load, split
 from fedfuse.data.partition import Assignment
@@ -23,8 +24,11 @@ from fedfuse.data.readers.contents import UNLABELLED
 from fedfuse.data.tokens import TextSettings
 from fedfuse.experiment.choices import settled
 from fedfuse.experiment.config import ExperimentConfig
+from fedfuse.experiment.promise import Promise
+from fedfuse.experiment.promise import Surroundings as Around
 from fedfuse.experiment.room import check_room
 from fedfuse.federation import Engine, Federation, FederationSettings, Recipe
+from fedfuse.federation.accounting import BOOKS
 from fedfuse.federation.client import Clients
 from fedfuse.federation.clock.clock import Clock
 from fedfuse.federation.clock.settings import ClockSettings
@@ -33,6 +37,7 @@ from fedfuse.federation.events import EventLog
 from fedfuse.federation.metrics import Metrics
 from fedfuse.federation.prototypes import prototypes_of
 from fedfuse.federation.sampling import clients_per_round, pooled
+from fedfuse.federation.silence import SPEAKS
 from fedfuse.models.interface import Interface
 from fedfuse.parts.base import CheckContext
 from fedfuse.parts.protocol.base import PREDICTIONS, WEIGHTS
@@ -55,6 +60,8 @@ class Built:
     source: Source | None
     clients: Clients
     federation: Federation
+    promise: Promise | None = None
+    """What is promised about privacy, if anything is."""
 
     @property
     def interface(self) -> Interface:
@@ -83,9 +90,22 @@ class Built:
             **({"code": self.config.foreign_code} if self.config.foreign_code else {}),
             "source": _facts_of(self.source) if self.source else None,
             **_facts_of_clock(self.config.federation.clock),
+            **({"privacy": self.promise.facts()} if self.promise else {}),
             "device": str(self.compute.device),
-            **_if_any(caution=self.compute.caution),
+            **_if_any(caution=self.caution),
         }
+
+    def privacy_of(self, memory: Mapping[str, Tensors]) -> dict[str, Any]:
+        """What a run's summary says of privacy: what was promised, and what everybody has given away."""
+        if self.promise is None:
+            return {}
+        return {"privacy": {**self.promise.facts(), **self.promise.account.report(memory.get(BOOKS, {}))}}
+
+    @property
+    def caution(self) -> str | None:
+        """What whoever reads the numbers should know of how they come about."""
+        said = [self.compute.caution, *(self.promise.cautions() if self.promise else ())]
+        return "; ".join(filter(None, said)) or None
 
 
 def notes(facts: Mapping[str, Any]) -> list[str]:
@@ -136,8 +156,12 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None,
     parties, settings = _parties(config, assignment)
     _check_students(config, settings, len(parties))
     clients_per_round(config.federation, len(assignment))
+    datasets = ClientDatasets(splits.train, parties)
+    inputs = None if source is None else _inputs_per_round(config.recipe, source, key)
+    promise = Promise.of(config, Around(bank, inputs, settings, len(parties), datasets.size))
+    config = promise.config if promise else config
     clients = Clients(
-        datasets=ClientDatasets(splits.train, parties),
+        datasets=datasets,
         transform=transform,
         bank=bank,
         recipe=config.recipe,
@@ -147,6 +171,7 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None,
         rounds=config.federation.rounds,
         key=key,
         together=clients_per_round(settings, len(parties)),
+        silence=promise.silence() if promise else SPEAKS,
     )
     by_batch = config.federation.batch_norm == "batch"
     metrics = Metrics(config.evaluation.metrics, dataset.class_names, log) if config.evaluation.metrics else None
@@ -154,7 +179,7 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None,
     federation = Federation(
         recipe=config.recipe,
         settings=settings,
-        evaluation=config.evaluation,
+        evaluation=promise.evaluation() if promise else config.evaluation,
         clients=len(parties),
         bank=bank,
         engine=engine or config.engine.open(clients, log),
@@ -165,8 +190,9 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None,
         log=log,
         has_wire=not config.recipe.pooled,
         clock=_clock(config, bank),
+        accounting=promise.account if promise else None,
     )
-    return Built(config, dataset, splits, partition, compute, source, clients, federation)
+    return Built(config, dataset, splits, partition, compute, source, clients, federation, promise)
 
 
 def _clock(config: ExperimentConfig, bank: ModelBank) -> Clock | None:

@@ -11,6 +11,7 @@ from typing import Any
 from fedfuse.core.randomness import Key
 from fedfuse.data import Dataset
 from fedfuse.experiment.config import ExperimentConfig
+from fedfuse.experiment.config.noise import left_to_us, noise_keys, with_noise
 from fedfuse.models import create
 from fedfuse.runtime import layout
 from fedfuse.runtime.compute import AUTO, device_of
@@ -28,13 +29,19 @@ def settled(config: ExperimentConfig, dataset: Dataset) -> ExperimentConfig:
 
 def as_begun(config: ExperimentConfig, earlier: ExperimentConfig) -> ExperimentConfig:
     """The experiment with what an earlier run of it chose."""
-    return _with(config, channels_last=earlier.compute.channels_last, stack=earlier.compute.stack)
+    begun = _with(config, channels_last=earlier.compute.channels_last, stack=earlier.compute.stack)
+    chosen = dict(noise_keys(earlier))
+    return with_noise(begun, {key: chosen[key] for key in left_to_us(config) if chosen.get(key, AUTO) != AUTO})
 
 
 def chosen(config: ExperimentConfig, settled: ExperimentConfig) -> dict[str, Any]:
     """What was left to fedfuse, by its key, and what it chose."""
     before, after = config.compute.model_dump(), settled.compute.model_dump()
-    return {f"compute.{name}": after[name] for name, value in before.items() if value == AUTO != after[name]}
+    noise = dict(noise_keys(settled))
+    return {
+        **{f"compute.{name}": after[name] for name, value in before.items() if value == AUTO != after[name]},
+        **{key: noise[key] for key in left_to_us(config) if noise[key] != AUTO},
+    }
 
 
 def _with(config: ExperimentConfig, **chosen: Any) -> ExperimentConfig:

@@ -242,12 +242,15 @@ class _Run:
         target = self.config.evaluation.target_accuracy
         if self.config.evaluation.stop_at_target and target and snapshot.server.history.all_reached(target):
             return True
+        last = snapshot.server.history[-1] if snapshot.server.history else None
+        if last is not None and last.privacy is not None and last.privacy.left == 0:
+            return True  # nobody has budget for another round
         return snapshot.server.round >= self.config.federation.rounds
 
     def _conclude(self, built: Built, snapshot: Snapshot) -> RunResult:
         config, server = self.config, snapshot.server
         models = self._save_models(built, snapshot)
-        about = {**config.names(), **built.facts}
+        about = {**config.names(), **built.facts, **built.privacy_of(server.memory)}
         target, metrics = config.evaluation.target_accuracy, config.evaluation.metrics
         summary = summarise(server, about, target, config.recipe.has_server_model, metrics)
         if config.evaluation.pictures:

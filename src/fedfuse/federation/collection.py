@@ -39,6 +39,10 @@ class Collection:
         """
         return self.states.after(self.views.whole.round, self._kept(tasks, streaming))
 
+    def drop(self) -> None:
+        """Nothing is made of what the clients sent."""
+        self.updates, self.stream = [], None
+
     def _kept(self, tasks: Sequence[Task], streaming: bool) -> Iterator[State]:
         """The new states of clients whose updates are sound, while these are collected."""
         in_order = sorted(tasks, key=lambda task: task.client)

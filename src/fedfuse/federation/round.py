@@ -19,8 +19,10 @@ from fedfuse.core.messages import Task, Update
 from fedfuse.core.plain_json import finite
 from fedfuse.core.weights import Weights
 from fedfuse.federation.absurd import Growth
+from fedfuse.federation.accounting import PrivacyRecord
 from fedfuse.federation.arrivals import Arrivals
 from fedfuse.federation.attendance import Attendance
+from fedfuse.federation.bookkeeping import Bookkeeping
 from fedfuse.federation.client_scores import LATEST_SCORES, NONE, by_prototype, remembered, updated
 from fedfuse.federation.client_states import ClientStates
 from fedfuse.federation.clock.clock import RoundClock
@@ -67,6 +69,7 @@ class Round:
         self.models = ServerModels(
             self.recipe, federation.settings.batch_norm, self.views, self.memories, self.growth, self.log
         )
+        self.bookkeeping = Bookkeeping(self.number, self.recipe, federation.accounting, self.memories, self.log)
         self.clock = RoundClock(federation.clock, self.history, federation.wanted) if federation.clock else None
         self.measures = RoundEvaluation(
             self.number, self.recipe, federation.settings, federation.evaluation, federation.bank, federation.test
@@ -75,8 +78,12 @@ class Round:
     def play(self) -> Snapshot:
         tasks = self.tasks()
         collection, states = self.collect(tasks)
+        screened = self.screen(collection.updates)
+        given = self.bookkeeping.given(tasks, self.attendance.who("absent"), collection.updates, screened)
+        if self.bookkeeping.objects_to(given):
+            collection.drop()
+            screened = Screened((), ())
         updates = collection.updates
-        screened = self.screen(updates)
         merged = self.models.merge(screened.counted, collection.stream)
         view = self.views.fusion(screened.teachers)
         fused = self.models.fuse(view, merged, screened.teachers)
@@ -85,7 +92,8 @@ class Round:
         self.remember_training(screened.counted, weights, collection.stream)
         scores = self.measures.clients(updates)
         everybody = self.remember_scores(scores)
-        outcome = _Outcome(collection, screened, merged, view, fused, weights, scores, everybody)
+        privacy = self.bookkeeping.close(given)
+        outcome = _Outcome(collection, screened, merged, view, fused, weights, scores, everybody, privacy)
         record = self.record(tasks, outcome)
         self.log.emit("round_finished", **record.to_json())
         return Snapshot(ServerState(self.number, weights, self.memories.all, self.history.plus(record)), states)
@@ -115,7 +123,7 @@ class Round:
 
     def tasks(self) -> list[Task]:
         """Who takes part, and what each of them is sent."""
-        planned = self.recipe.protocol.participants(self.views.protocol, self.drawn)
+        planned = self.bookkeeping.with_budget(self.recipe.protocol.participants(self.views.protocol, self.drawn))
         self.log.emit("round_started", round=self.number, clients=list(planned))
         announced = self.federation.engine.announced(planned)
         if not self.recipe.pooled:
@@ -163,9 +171,8 @@ class Round:
             said = recipe.asking.after_round(self.views.of(SCORES), updates)
             self.memories.remember(SCORES, said, recipe.scores.nan_is_no_value)
             for place in recipe.chain.remembering:
-                link, view = recipe.upload[place], self.views.of(name_of(place))
-                learnt = recipe.chain.after_round(place, view, updates)
-                self.memories.remember(name_of(place), learnt, link.nan_is_no_value)
+                learnt = recipe.chain.after_round(place, self.views.of(name_of(place)), updates)
+                self.memories.remember(name_of(place), learnt, recipe.upload[place].nan_is_no_value)
 
     def remember_training(
         self, counted: Sequence[Update], weights: Mapping[str, Weights], stream: Stream | None
@@ -220,6 +227,7 @@ class Round:
             late=self.attendance.who("late"),
             joined=self.joined,
             ensemble_choice=outcome.fused.ensemble,
+            privacy=outcome.privacy,
         )
 
 
@@ -235,3 +243,4 @@ class _Outcome:
     weights: Mapping[str, Weights]
     scores: Mapping[int, Score]
     client_scores: Tensor
+    privacy: PrivacyRecord | None

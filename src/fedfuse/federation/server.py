@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fedfuse.core.randomness import Key
+from fedfuse.federation.accounting import Accounting
 from fedfuse.federation.clock.clock import Clock
 from fedfuse.federation.engine import Engine
 from fedfuse.federation.events import EventLog
@@ -41,6 +42,8 @@ class Federation:
     """Whether what the parties send leaves the machine; else it is not counted."""
     clock: Clock | None = None
     """What gives rounds simulated seconds, if the experiment wants them."""
+    accounting: Accounting | None = None
+    """Who counts what rounds give away, if privacy is promised."""
 
     def start(self) -> Snapshot:
         """The federation before its first round."""

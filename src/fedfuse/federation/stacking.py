@@ -25,7 +25,7 @@ from functools import cached_property
 from fedfuse.core.messages import Task
 from fedfuse.core.weights import NOTHING
 from fedfuse.federation.recipe import Recipe
-from fedfuse.parts.base import MethodPart
+from fedfuse.parts.base import speaks_for
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.optimizers import Adam, AdamW, Sgd
 from fedfuse.runtime.training import TrainingSettings
@@ -71,9 +71,9 @@ class Stacking:
             and type(self.training.optimizer) in (Sgd, Adam, AdamW)
             and self.training.privacy is None
             and recipe.local.stacks
-            and _speaks_for(recipe.local, "stacks", "begin")
+            and speaks_for(recipe.local, "stacks", "begin")
             and recipe.protocol.trains_freely
-            and _speaks_for(recipe.protocol, "trains_freely", "training")
+            and speaks_for(recipe.protocol, "trains_freely", "training")
         )
 
     @property
@@ -83,8 +83,3 @@ class Stacking:
 
     def _steps(self, task: Task) -> int:
         return self.training.steps(self.examples_of(task))
-
-
-def _speaks_for(part: MethodPart, word: str, method: str) -> bool:
-    """Whether a part's word is about its own method, and not inherited from a part whose method it replaces."""
-    return next(word in vars(kind) for kind in type(part).__mro__ if {word, method} & vars(kind).keys())

@@ -8,11 +8,14 @@ from typing import Any, overload
 
 from fedfuse.core.messages import Tensors
 from fedfuse.core.weights import Weights
+from fedfuse.federation.accounting import PrivacyRecord
 from fedfuse.federation.client_states import ClientStates, HeldStates
 from fedfuse.federation.clock.record import ClockRecord
 from fedfuse.runtime.evaluate import Values
 
-SELDOM = {"metrics", "metrics_before_fusion", "ensemble_metrics", "clock", "joined", "untaught", "ensemble_choice"}
+SELDOM = {
+    "metrics", "metrics_before_fusion", "ensemble_metrics", "clock", "joined", "untaught", "ensemble_choice", "privacy"
+}  # fmt: skip
 """What is in a record only if there is something to say; so are ``absent`` and ``late``, which a clock has always."""
 
 
@@ -59,6 +62,8 @@ class RoundRecord:
 
     ensemble_choice: str = ""
     """Which ensemble taught, and why, where the method chose one (``fuse.target: auto``)."""
+    privacy: PrivacyRecord | None = None
+    """What all rounds so far have given away, where a promise is kept about it."""
 
     @property
     def heard(self) -> set[int]:
@@ -87,6 +92,7 @@ class RoundRecord:
                 "joined": {int(client): name for client, name in value.get("joined", {}).items()},
                 "client_accuracy": {int(client): accuracy for client, accuracy in value["client_accuracy"].items()},
                 "clock": ClockRecord.from_json(value["clock"]) if "clock" in value else None,
+                "privacy": PrivacyRecord(**value["privacy"]) if "privacy" in value else None,
                 "prototypes": {name: PrototypeRecord(**record) for name, record in value["prototypes"].items()},
             }
         )

@@ -13,6 +13,7 @@ from typing import ClassVar, Literal
 
 from fedfuse.core.messages import Tensors
 from fedfuse.core.part import Part
+from fedfuse.core.releases import Release
 from fedfuse.parts.tensor_spec import TensorSpec
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.optimizers import Optimizer
@@ -67,6 +68,10 @@ class MethodPart(Part):
         """How far, in Euclidean norm, one example can move the extras that a client sends for it; None: who knows."""
         return None
 
+    def own_release(self) -> Release | None:
+        """What those extras give away of an example, where the part has added noise to them itself."""
+        return None
+
     def in_range(self, extras: Tensors) -> Tensors:
         """Those extras after noise, where they have to be in a range."""
         return extras
@@ -80,3 +85,8 @@ def joint_sensitivity(parts: Iterable[MethodPart]) -> float | None:
     each = [part.sensitivity() for part in parts]
     known = [own for own in each if own is not None]
     return math.hypot(*known) if len(known) == len(each) else None
+
+
+def speaks_for(part: MethodPart, word: str, method: str) -> bool:
+    """Whether a part's word is about its own method, and not inherited from a part whose method it replaces."""
+    return next(word in vars(kind) for kind in type(part).__mro__ if {word, method} & vars(kind).keys())

@@ -18,12 +18,14 @@ from fedfuse.core.yaml_text import MOST_BYTES, dump_yaml
 from fedfuse.data import AnyPartition, DataSettings, Iid
 from fedfuse.engines import AnyEngine, LocalEngineSettings
 from fedfuse.experiment.config.error_messages import in_short
+from fedfuse.experiment.config.noise import PRIVATE_KEYS, left_to_us, promising
 from fedfuse.experiment.config.older import renewed
 from fedfuse.federation import EvaluationSettings, FederationSettings, Recipe
 from fedfuse.methods import FILE_NAME, METHODS, Method, find_method, method_names
 from fedfuse.models import AnyArchitecture
 from fedfuse.parts.fuse import EnsembleOnly
 from fedfuse.parts.sources import AnySource, HeldOut, OtherDataset
+from fedfuse.privacy import PrivacySettings
 from fedfuse.runtime.compute import ComputeSettings
 from fedfuse.runtime.training import TrainingSettings
 
@@ -61,6 +63,9 @@ class ExperimentConfig(Settings):
     method: MethodSettings = Field(description="the method: its name, or its name and what is changed in it")
     methods: dict[str, Raw] = Field(
         default_factory=dict, description="what this experiment changes in a method's parts, for each method it may run"
+    )
+    privacy: PrivacySettings | None = Field(
+        None, description="a promise of differential privacy, which is counted; none without (docs/privacy.md)"
     )
     source: AnySource = Field(default_factory=HeldOut, description="distillation inputs, for methods that need them")
     evaluation: EvaluationSettings = Field(default_factory=EvaluationSettings, description="what is measured")
@@ -121,6 +126,17 @@ class ExperimentConfig(Settings):
             )
         return self
 
+    @model_validator(mode="after")
+    def _noise_that_promises_is_counted(self) -> Self:
+        if self.privacy is None and (key := next(promising(self), None)):
+            raise ValueError(
+                f"{key} promises privacy, but nobody counts it; say what is protected, such as privacy: {{unit: "
+                f"{'example' if key.startswith('training') else 'client'}, delta: 1.0e-5}}"
+            )
+        if (self.privacy is None or self.privacy.budget is None) and (key := next(left_to_us(self), None)):
+            raise ValueError(f"{key} is auto, as much noise as a budget needs, but there is none; set privacy.budget")
+        return self
+
     @property
     def recipe(self) -> Recipe:
         return self.method
@@ -151,6 +167,9 @@ class ExperimentConfig(Settings):
             not_bits["source"] = {"data": self.source.data.unsaid}
         if self.federation.clock is None:
             not_bits["federation"] = {"clock"}
+        if self.privacy is None:
+            not_bits |= {"privacy": True, "training": {"privacy"}}
+            not_bits["method"] = {"label": True, "upload": {"__all__": PRIVATE_KEYS}}
         dump = self.model_dump(mode="json", exclude=not_bits)
         code = self.foreign_code
         return json.loads(json.dumps({**dump, **({"code": code} if code else {})}, sort_keys=True))  # type: ignore[no-any-return]

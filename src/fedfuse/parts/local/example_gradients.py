@@ -2,8 +2,8 @@
 
 Each example is shown to the network by itself, so that nothing that a network does with its batch mixes them: all at a
 time by torch.func's vmap of grad, or one after another where a network's code looks at the numbers that it computes
-with (encoders of transformers do), which vmap cannot follow. An example whose gradient is not finite adds nothing: no bound
-would hold for it.
+with (encoders of transformers do), which vmap cannot follow. An example whose gradient is not finite adds nothing: no
+bound would hold for it.
 """
 
 from __future__ import annotations

@@ -76,6 +76,11 @@ class Protocol(MethodPart):
     kind: str
     carries: ClassVar[Carries] = "weights"
     """What the server ends up with: clients' weights, one layer of them, or what they say about public inputs."""
+    sends_extras: ClassVar[bool] = True
+    """Whether ``answer`` gives extras beside the payload. Who replaces ``answer`` says it anew."""
+    payload_of: ClassVar[Literal["examples", "model"]] = "examples"
+    """What ``answer`` makes the payload of: a client's examples, or nothing but the model that it trained and public
+    inputs, so that it is as private as that model. Who replaces ``answer`` says it anew."""
 
     @property
     def needs_student(self) -> bool:

@@ -38,6 +38,8 @@ class LayerByLayer(Protocol):
     """Clients send one layer per round; merge ``matched`` joins them."""
 
     kind: Literal["layers"] = "layers"
+    payload_of: ClassVar[Literal["examples", "model"]] = "model"
+    sends_extras: ClassVar[bool] = True
     carries: ClassVar[Carries] = "layer"
 
     def participants(self, view: ServerView, drawn: Draw) -> Mapping[int, str]:

@@ -35,6 +35,8 @@ class NoExchange(KeptModel):
     """Nothing travels but what the local objective sends; with the plain one, clients learn alone."""
 
     kind: Literal["nothing"] = "nothing"
+    payload_of: ClassVar[Literal["examples", "model"]] = "model"
+    sends_extras: ClassVar[bool] = False
 
     def answer(self, client: ClientContext, trained: Weights) -> ClientResult:
         return ClientResult(state={MODEL: trained.flat})

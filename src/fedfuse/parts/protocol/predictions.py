@@ -39,6 +39,8 @@ class Predictions(KeptModel):
     """Clients send what their models say about the public inputs."""
 
     kind: Literal["predictions"] = "predictions"
+    payload_of: ClassVar[Literal["examples", "model"]] = "model"
+    sends_extras: ClassVar[bool] = False
     carries: ClassVar[Carries] = "predictions"
     needs_source: ClassVar[bool] = True
     output: Literal["probabilities", "logits"] = Field("probabilities", description="what clients send")

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 import torch
 import torch.nn.functional as F
@@ -39,6 +39,8 @@ class Votes(Predictions):
     """Clients say one class for each public input, and the class with most votes is what counts."""
 
     kind: Literal["votes"] = "votes"  # type: ignore[assignment]
+    payload_of: ClassVar[Literal["examples", "model"]] = "model"
+    sends_extras: ClassVar[bool] = False
     output: Literal["probabilities"] = "probabilities"
     temperature: None = Field(None, description="the winner takes all: there is nothing to reduce")
     teachers: int = Field(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from fedfuse.core.messages import Task
 from fedfuse.core.weights import Weights
@@ -14,6 +14,8 @@ class FullWeights(Protocol):
     """Clients receive the prototype's weights and send their own."""
 
     kind: Literal["weights"] = "weights"
+    payload_of: ClassVar[Literal["examples", "model"]] = "model"
+    sends_extras: ClassVar[bool] = False
 
     def answer(self, client: ClientContext, trained: Weights) -> ClientResult:
         return ClientResult(trained)

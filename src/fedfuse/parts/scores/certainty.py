@@ -7,7 +7,7 @@ on features h of the model that the federation began with, scaled to a norm of a
 
     2 ln(1.25 / delta) (2 / (n lambda))^2 / epsilon^2
 
-on w makes it (epsilon, delta) differentially private.
+on w makes it (epsilon, delta) differentially private, if the scale itself tells nothing (``scaled_by: public``).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from torch import Tensor
 
 from fedfuse.core.messages import Tensors
 from fedfuse.core.randomness import Key
+from fedfuse.core.releases import Release, of_gaussian
 from fedfuse.core.weights import Weights
 from fedfuse.parts.base import Shapes
 from fedfuse.parts.context import ClientContext
@@ -51,6 +52,16 @@ class ByCertainty(Scores):
         None, gt=0, description="differential privacy of a client's regression; none without. FedAUX: 0.1"
     )
     delta: float = Field(1e-5, gt=0, lt=1, description="of (epsilon, delta)-differential privacy of the scores")
+    scaled_by: Literal["all", "public"] = Field(
+        "all",
+        description="whose longest features have norm 1: the client's own or the public ones, as FedAUX; or the public "
+        "ones alone, and longer own ones are cut to it, so that the scale tells nothing of the client",
+    )
+
+    def own_release(self) -> Release | None:
+        if self.epsilon is None or self.scaled_by == "all":
+            return None
+        return of_gaussian(self.epsilon, self.delta)
 
     def inputs(self, source: Source, common: Key) -> Source:
         return source.part(self._divided(source, common)[0])
@@ -60,9 +71,10 @@ class ByCertainty(Scores):
         negatives = client.public.part(self._divided(client.public, client.common)[1])
         own = Source("own", client.examples.inputs, client.transform, client.bank.compute)
         features = [_features(extractor, client, inputs) for inputs in (own, negatives)]
-        scale = 1 / torch.cat(features).norm(dim=1).max().clamp_min(1e-12)
+        judged = torch.cat(features)
+        scale = 1 / (judged if self.scaled_by == "all" else features[1]).norm(dim=1).max().clamp_min(1e-12)
         signs = torch.cat([torch.ones(len(own)), -torch.ones(len(negatives))]).double()
-        direction = fit(torch.cat(features) * scale, signs, self.regularisation)
+        direction = fit(self._within_one(judged * scale), signs, self.regularisation)
         direction = direction + self._noise(client, len(signs), direction)
         return {EXTRACTOR: extractor, DIRECTION: direction, SCALE: scale}
 
@@ -86,13 +98,16 @@ class ByCertainty(Scores):
         order = torch.randperm(len(source), generator=common.child("negatives").torch())
         return order[number:].sort().values, order[:number].sort().values
 
+    def _within_one(self, features: Tensor) -> Tensor:
+        """What is longer than the public inputs' features, where those are the measure, is cut."""
+        return features if self.scaled_by == "all" else features / features.norm(dim=1, keepdim=True).clamp_min(1.0)
+
     def _noise(self, client: ClientContext, examples: int, like: Tensor) -> Tensor:
         if self.epsilon is None:
             return torch.zeros_like(like)
         sensitivity = 2 / (examples * self.regularisation)
         deviation = math.sqrt(2 * math.log(1.25 / self.delta)) * sensitivity / self.epsilon
-        random = client.key.child("privacy").torch()
-        return deviation * torch.randn(like.shape, dtype=like.dtype, generator=random)
+        return client.secret.child("privacy").noised(torch.zeros_like(like), deviation)
 
 
 def fit(features: Tensor, signs: Tensor, regularisation: float) -> Tensor:

@@ -1,0 +1,56 @@
+"""Where an experiment file says how much noise protects somebody: all such keys, whether they are left to fedfuse, and
+the file with what was chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from fedfuse.core.releases import AUTO
+from fedfuse.parts.protocol import Votes
+from fedfuse.parts.upload import Noise, Statistics
+
+if TYPE_CHECKING:
+    from fedfuse.experiment.config.schema import ExperimentConfig
+
+PRIVATE_KEYS = {"multiplier", "shared", "quantile", "rate", "bit_deviation"}
+"""Keys of links that files without a promise of privacy did not have at first, and that change no bit of theirs."""
+
+
+def noise_keys(config: ExperimentConfig) -> Iterator[tuple[str, Any]]:
+    """Each key that says how much noise there is, and its value."""
+    if config.training.privacy is not None:
+        yield "training.privacy.multiplier", config.training.privacy.multiplier
+    for place, link in enumerate(config.recipe.upload):
+        if isinstance(link, Noise | Statistics) and link.multiplier is not None:
+            yield f"method.upload[{place}].multiplier", link.multiplier
+    if isinstance(config.recipe.protocol, Votes) and config.recipe.protocol.deviation is not None:
+        yield "method.protocol.deviation", config.recipe.protocol.deviation
+
+
+def promising(config: ExperimentConfig) -> Iterator[str]:
+    """Keys that have no meaning but in a promise."""
+    return (key for key, _ in noise_keys(config) if key != "method.protocol.deviation")
+
+
+def left_to_us(config: ExperimentConfig) -> Iterator[str]:
+    """Keys that are auto."""
+    return (key for key, value in noise_keys(config) if value == AUTO)
+
+
+def with_noise(config: ExperimentConfig, chosen: dict[str, float]) -> ExperimentConfig:
+    """The experiment with these values in the place of auto, by key."""
+    training, method = config.training, config.method
+    if training.privacy is not None:
+        privacy = training.privacy.model_copy(update=_of("training.privacy", chosen))
+        training = training.model_copy(update={"privacy": privacy})
+    upload = tuple(
+        link.model_copy(update=_of(f"method.upload[{place}]", chosen)) for place, link in enumerate(method.upload)
+    )
+    protocol = method.protocol.model_copy(update=_of("method.protocol", chosen))
+    method = method.model_copy(update={"upload": upload, "protocol": protocol})
+    return config.model_copy(update={"training": training, "method": method})
+
+
+def _of(section: str, chosen: dict[str, float]) -> dict[str, float]:
+    return {key.rpartition(".")[2]: value for key, value in chosen.items() if key.rpartition(".")[0] == section}

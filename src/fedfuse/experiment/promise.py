@@ -1,0 +1,149 @@
+"""A promise of privacy, made ready before round 1: how much noise it needs, whether it can be kept, who counts it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from fedfuse.core.errors import ConfigError
+from fedfuse.core.randomness import Key
+from fedfuse.experiment.config import ExperimentConfig
+from fedfuse.experiment.config.noise import left_to_us, with_noise
+from fedfuse.federation import EvaluationSettings, FederationSettings
+from fedfuse.federation.sampling import clients_per_round, sample
+from fedfuse.federation.silence import Silence
+from fedfuse.parts.protocol import Votes
+from fedfuse.privacy.account import Account, told
+from fedfuse.privacy.accountants import check_accountants
+from fedfuse.privacy.claim import Claim
+from fedfuse.privacy.planning import Plan, least_noise, planned_visits
+from fedfuse.privacy.refusals import check_claim
+from fedfuse.runtime.bank import ModelBank
+
+MOST_PLANNED = 100
+"""Clients of different sizes whose plans are worked out before round 1: each takes a tenth of a second."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """The experiment as far as a promise depends on it: its networks, public inputs of a round, and clients."""
+
+    bank: ModelBank
+    inputs: int | None
+    settings: FederationSettings
+    clients: int
+    sizes: Callable[[int], int]
+
+    def plan(self, config: ExperimentConfig) -> Plan:
+        """Who will take part how often; with a clock nobody knows, and it may be in every round."""
+        rounds = config.federation.rounds
+        if config.federation.clock is not None:
+            return Plan(dict.fromkeys(range(self.clients), rounds), self.sizes)
+        number, key = clients_per_round(self.settings, self.clients), Key(config.seed)
+        visits = planned_visits(lambda turn: sample(self.clients, number, key.child("round", turn, "sample")), rounds)
+        return Plan(visits, self.sizes)
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What an experiment promises, with all noise chosen."""
+
+    config: ExperimentConfig
+    around: Surroundings
+
+    @staticmethod
+    def of(config: ExperimentConfig, around: Surroundings) -> Promise | None:
+        """None if it promises nothing. A ConfigError says why it cannot be kept."""
+        if config.privacy is None:
+            return None
+        check_accountants()
+        check_claim(_claim(_with_multiplier(config, 1.0, around), around))
+        _check_clock(config)
+        if any(left_to_us(config)):
+            plan = around.plan(config)
+            found = least_noise(plan, lambda noise: _claim(_with_multiplier(config, noise, around), around))
+            config = _with_multiplier(config, found, around)
+        promise = Promise(config, around)
+        promise.check_budget()
+        return promise
+
+    @cached_property
+    def claim(self) -> Claim:
+        return _claim(self.config, self.around)
+
+    @cached_property
+    def account(self) -> Account:
+        return Account(self.claim, Key(self.config.seed), self.around.clients, self.around.sizes)
+
+    def check_budget(self) -> None:
+        """Somebody can take part at least once."""
+        budget = self.claim.settings.budget
+        if budget is None:
+            return
+        largest = max(range(self.around.clients), key=self.around.sizes)
+        first = self.claim.of(self.account.planned(largest, is_first=True))[self.claim.against[0]]
+        epsilon = self.account.epsilon(first)
+        if epsilon > budget:
+            raise ConfigError(
+                f"privacy.budget is {budget:g}, but the first round alone would cost {epsilon:.3g}; raise the budget, "
+                "or the noise"
+            )
+
+    def silence(self) -> Silence:
+        """What clients leave unsaid. In a simulation whoever asks for clients' own models may measure them."""
+        tested = self.claim.covers_models or self.config.evaluation.clients is True
+        return Silence(self.claim.settings.unit == "example", tells_metrics=False, answers_tests=tested)
+
+    def evaluation(self) -> EvaluationSettings:
+        """What is measured: of clients' own models nothing, unless that is asked for or tells nothing more."""
+        evaluation = self.config.evaluation
+        if evaluation.clients is not None or self.claim.covers_models:
+            return evaluation
+        return evaluation.model_copy(update={"clients": False})
+
+    @cached_property
+    def planned(self) -> float | None:
+        """Epsilon of the client that will have given away most at the end; None where that takes too long to say."""
+        plan = self.around.plan(self.config)
+        if self.claim.covers_models and len({self.around.sizes(client) for client in plan.visits}) > MOST_PLANNED:
+            return None
+        return told(max(plan.epsilons(self.claim).values()))
+
+    def facts(self) -> dict[str, Any]:
+        """What a run records of it before round 1."""
+        settings = self.claim.settings
+        return {
+            **settings.model_dump(mode="json"),
+            "planned": self.planned,
+            "noise": "derived from the seed",
+        }
+
+    def cautions(self) -> Iterator[str]:
+        """What a reader of its numbers should know."""
+        if self.config.evaluation.clients is True and not self.claim.covers_models:
+            yield (
+                "evaluation.clients measures clients' own models, which a simulation may: real parties would not "
+                "answer, because nothing protects that"
+            )
+
+
+def _claim(config: ExperimentConfig, around: Surroundings) -> Claim:
+    assert config.privacy is not None, "asked only where there is a promise"
+    return Claim(config.privacy, config.recipe, config.training, around.bank, around.inputs)
+
+
+def _with_multiplier(config: ExperimentConfig, noise: float, around: Surroundings) -> ExperimentConfig:
+    """With so much noise wherever it is auto."""
+    votes = Votes.sensitivity_of_votes(around.inputs or 1)
+    chosen = {key: noise * votes if key.startswith("method.protocol") else noise for key in left_to_us(config)}
+    return with_noise(config, chosen)
+
+
+def _check_clock(config: ExperimentConfig) -> None:
+    if config.federation.clock is not None and config.privacy is not None and config.privacy.unit == "client":
+        raise ConfigError(
+            "privacy.unit is client, but federation.clock counts by how many examples clients have, which they do not "
+            "tell; set it to null"
+        )
