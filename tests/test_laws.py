@@ -19,7 +19,7 @@ from fedfuse.parts.protocol import AnyProtocol
 from fedfuse.parts.scores import AnyScores, Uniform
 from fedfuse.parts.screen import AnyScreen
 from fedfuse.parts.start import AnyStart, Saved
-from fedfuse.parts.upload import AnyUpload, Clip, Noise, Partial
+from fedfuse.parts.upload import AnyUpload, Clip, Noise, Partial, Statistics
 from fedfuse.testing import pairwise
 from tests.helpers import Recorder, files_of, kinds, shrunk, tiny_config, tiny_method, without_seconds
 
@@ -177,9 +177,11 @@ CLASHES = {
 
 
 def packs(link, carries):
+    if carries == "nothing":
+        return not link.needs_payload
     if link.needs_probabilities:
         return carries == "predictions"
-    return carries == "weights" or (not link.needs_whole_model and carries != "nothing")
+    return carries == "weights" or not link.needs_whole_model or (carries == "predictions" and link.takes_predictions)
 
 
 SLOTS = {
@@ -209,6 +211,7 @@ def needed(tmp_path_factory):
         Saved: {"files": {"small": str(folder.final / "small.safetensors")}},
         Clip: {"norm": 0.5},
         Noise: {"deviation": 0.01},
+        Statistics: {"norm": 5.0, "deviation": 0.01},
         Partial: {"names": "^layers"},
     }
 

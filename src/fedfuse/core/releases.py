@@ -30,3 +30,9 @@ class Release:
 def of_gaussian(epsilon: float, delta: float) -> Release:
     """What noise of sqrt(2 ln(1.25 / delta)) / epsilon times the sensitivity is: the classical Gaussian mechanism."""
     return Release(math.sqrt(2 * math.log(1.25 / delta)) / epsilon)
+
+
+def check_one_measure(deviation: float | None, multiplier: float | str | None) -> None:
+    """Noise is told in one way, and not in two or none."""
+    if (deviation is None) == (multiplier is None):
+        raise ValueError("noise has a deviation, or a multiplier of the clip norm; give one of them")

@@ -94,8 +94,7 @@ class Claim:
             yield own
         speaking = [part for part in self.speaking if part is not scores or (visit.is_asked and own is None)]
         if self.statistics is not None and speaking:
-            assert isinstance(self.statistics.multiplier, float), "chosen before round 1"
-            yield Release(self.statistics.multiplier)
+            yield Release(self.statistics.multiplier_of(joint_sensitivity(speaking)))
 
     @cached_property
     def speaking(self) -> list[MethodPart]:
@@ -167,11 +166,6 @@ class Claim:
     @cached_property
     def statistics(self) -> Statistics | None:
         return next((link for link in self.recipe.upload if isinstance(link, Statistics)), None)
-
-    @property
-    def sensitivity(self) -> float | None:
-        """How far one example can move what is sent beside the payload."""
-        return joint_sensitivity(self.speaking)
 
 
 def _share(visit: Visit, against: Against) -> float:

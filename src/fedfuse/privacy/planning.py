@@ -1,4 +1,4 @@
-"""Before round 1: what the whole run would cost every client if all goes as planned, and how much noise a budget needs."""
+"""Before round 1: what a run would cost every client if all goes as planned, and how much noise a budget needs."""
 
 from __future__ import annotations
 

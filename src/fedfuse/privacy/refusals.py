@@ -1,4 +1,4 @@
-"""What cannot hold: why an experiment cannot keep its promise of privacy, found before round 1, in one sentence each."""
+"""Why an experiment cannot keep its promise of privacy: found before round 1, in one sentence each."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def _about_the_payload(claim: Claim) -> Iterator[str]:
         return
     if claim.settings.unit == "client" and (protocol.carries == "layer" or claim.recipe.merge.changes_widths):
         yield (
-            f"protocol {protocol.kind} with merge {claim.recipe.merge.kind} sends layers of widths that change, which no "
-            "link can clip; protect examples (privacy.unit: example, with training.privacy), or use another merge"
+            f"protocol {protocol.kind} with merge {claim.recipe.merge.kind} sends layers of widths that change, which "
+            "no link can clip; protect examples (privacy.unit: example, with training.privacy), or use another merge"
         )
     if claim.settings.unit == "client":
         hint = " (training.privacy protects single examples alone)" if claim.training.privacy else ""
@@ -87,8 +87,8 @@ def _about_training(claim: Claim) -> Iterator[str]:
         network = claim.bank.network(prototype)
         if any(isinstance(layer, nn.modules.batchnorm._BatchNorm) for layer in network.modules()):
             yield (
-                f"the BatchNorm of model '{prototype}' mixes the examples of a batch, so that no example has a gradient "
-                "of its own; give the model another norm, such as group"
+                f"the BatchNorm of model '{prototype}' mixes the examples of a batch, so that none has a gradient of "
+                "its own; give the model another norm, such as group"
             )
         elif claim.bank.layout(prototype).buffers:
             yield f"model '{prototype}' has statistics that travel without noise; give it layers without buffers"
@@ -101,8 +101,8 @@ def _about_links(claim: Claim) -> Iterator[str]:
         if place < first or isinstance(link, Clip | Noise | Statistics) or link.only_repacks:
             continue
         yield (
-            f"method.upload[{place}] {link.kind} may read a client's data after the noise; put it before clip and noise, "
-            "or let it say only_repacks = True if it does not"
+            f"method.upload[{place}] {link.kind} may read a client's data after the noise; put it before clip and "
+            "noise, or let it say only_repacks = True if it does not"
         )
 
 
@@ -124,7 +124,7 @@ def _about_what_it_says(part: MethodPart, claim: Claim) -> Iterator[str]:
         yield f"{what}, and one example is no measure of it; give the link statistics of method.upload a norm"
     elif claim.statistics.norm is None and part.sensitivity() is None:
         yield (
-            f"{what}, and nobody knows how far one example can move it; give the link statistics of method.upload a norm"
+            f"{what}, and nobody knows how far one example moves it; give the link statistics of method.upload a norm"
         )
 
 

@@ -21,7 +21,7 @@ class PrivacySettings(Settings):
     delta: float = Field(1e-5, gt=0, lt=1, description="of (epsilon, delta); at which epsilon is told")
     accountant: Literal["rdp", "prv"] = Field(
         "rdp",
-        description="which of opacus counts: rdp, Renyi orders; prv, numerical and tighter, but slow where steps are many",
+        description="which of opacus's counts: rdp, by Renyi orders; prv, numerically, tighter and slower",
     )
     budget: float | None = Field(
         None, gt=0, description="epsilon that no client exceeds: before it would, it takes part no more"

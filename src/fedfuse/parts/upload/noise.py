@@ -21,7 +21,7 @@ from torch import Tensor
 
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.messages import Tensors
-from fedfuse.core.releases import Multiplier
+from fedfuse.core.releases import Multiplier, check_one_measure
 from fedfuse.parts.base import CheckContext, Shapes
 from fedfuse.parts.context import ClientContext, ServerView
 from fedfuse.parts.protocol.base import PREDICTIONS
@@ -52,8 +52,7 @@ class Noise(OnUpdates):
 
     @model_validator(mode="after")
     def _one_measure(self) -> Self:
-        if (self.deviation is None) == (self.multiplier is None):
-            raise ValueError("noise has a deviation, or a multiplier of the clip norm; give one of them")
+        check_one_measure(self.deviation, self.multiplier)
         return self
 
     def check(self, context: CheckContext) -> None:

@@ -10,13 +10,13 @@ that noise has brought below zero are zero.
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from fedfuse.core.messages import Tensors
-from fedfuse.core.releases import Multiplier
+from fedfuse.core.releases import Multiplier, check_one_measure
 from fedfuse.parts.context import ClientContext
 from fedfuse.parts.upload.base import Packed, Upload
 
@@ -33,23 +33,37 @@ class Statistics(Upload):
         description="S: how long all that a client sends beside its payload may be together; null: noise is relative "
         "to what one example can change",
     )
-    multiplier: Multiplier = Field(description="z: noise over S, or over what one example can change")
+    deviation: float | None = Field(None, gt=0, description="standard deviation of the noise on every number")
+    multiplier: Multiplier | None = Field(
+        None, description="z: the same over S, or over what one example can change; auto: as privacy.budget needs"
+    )
+
+    @model_validator(mode="after")
+    def _one_measure(self) -> Self:
+        check_one_measure(self.deviation, self.multiplier)
+        return self
+
+    def multiplier_of(self, sensitivity: float | None) -> float:
+        """z, where one example can move what is sent that far; 0 where nobody knows."""
+        if self.deviation is None:
+            assert isinstance(self.multiplier, float), "chosen before round 1"
+            return self.multiplier
+        unit = self.norm or sensitivity
+        return 0.0 if unit is None else self.deviation / unit
 
     def pack(self, sent: Tensors, client: ClientContext) -> Packed:
         return Packed(sent, bound=client.bound)
 
     def beside(self, extras: Tensors, sensitivity: float | None, client: ClientContext) -> Tensors:
-        if not extras:
-            return extras
-        assert isinstance(self.multiplier, float), "chosen before round 1"
-        scale = 1.0
-        if self.norm is not None:
-            length = math.sqrt(sum(float(tensor.double().square().sum()) for tensor in extras.values()))
-            scale = min(1.0, self.norm / length) if math.isfinite(length) and length else 0.0
-        unit = self.norm or sensitivity
-        assert unit is not None, "a promise of privacy needs a bound"
-        key = client.secret.child("statistics")
+        scale, key = self._scale(extras), client.secret.child("statistics")
+        deviation = self.deviation or self.multiplier_of(None) * (self.norm or sensitivity or 0.0)
         return {
-            name: key.child(name).noised(torch.nan_to_num(scale * tensor), self.multiplier * unit)
-            for name, tensor in extras.items()
+            name: key.child(name).noised(torch.nan_to_num(scale * tensor), deviation) for name, tensor in extras.items()
         }
+
+    def _scale(self, extras: Tensors) -> float:
+        """By what all of it is multiplied, so that it is not too long; what is not finite has no length."""
+        if self.norm is None:
+            return 1.0
+        length = math.sqrt(sum(float(tensor.double().square().sum()) for tensor in extras.values()))
+        return min(1.0, self.norm / length) if 0 < length < math.inf else 0.0
