@@ -90,7 +90,7 @@ class Built:
             **({"code": self.config.foreign_code} if self.config.foreign_code else {}),
             "source": _facts_of(self.source) if self.source else None,
             **_facts_of_clock(self.config.federation.clock),
-            **({"privacy": self.promise.facts()} if self.promise else {}),
+            **({"privacy": self.promise.facts(self.federation.engine.keeps_secrets)} if self.promise else {}),
             "device": str(self.compute.device),
             **_if_any(caution=self.caution),
         }
@@ -99,7 +99,7 @@ class Built:
         """What a run's summary says of privacy: what was promised, and what everybody has given away."""
         if self.promise is None:
             return {}
-        return {"privacy": {**self.promise.facts(), **self.promise.account.report(memory.get(BOOKS, {}))}}
+        return {"privacy": {**self.facts["privacy"], **self.promise.account.report(memory.get(BOOKS, {}))}}
 
     @property
     def caution(self) -> str | None:

@@ -26,6 +26,10 @@ MOST_PLANNED = 100
 """Clients of different sizes whose plans are worked out before round 1: each takes a tenth of a second."""
 
 
+FROM_THE_SEED, SECRET = "from the seed: a simulation", "from secrets of the parties"
+"""Where noise comes from, as logs and summaries say it."""
+
+
 @dataclass(frozen=True)
 class Surroundings:
     """The experiment as far as a promise depends on it: its networks, public inputs of a round, and clients."""
@@ -111,14 +115,10 @@ class Promise:
             return None
         return told(max(plan.epsilons(self.claim).values()))
 
-    def facts(self) -> dict[str, Any]:
-        """What a run records of it before round 1."""
-        settings = self.claim.settings
-        return {
-            **settings.model_dump(mode="json"),
-            "planned": self.planned,
-            "noise": "derived from the seed",
-        }
+    def facts(self, is_secret: bool) -> dict[str, Any]:
+        """What a run records of it before round 1; whether the noise is a secret of the clients."""
+        noise = SECRET if is_secret else FROM_THE_SEED
+        return {**self.claim.settings.model_dump(mode="json"), "planned": self.planned, "noise": noise}
 
     def cautions(self) -> Iterator[str]:
         """What a reader of its numbers should know."""

@@ -28,6 +28,8 @@ class Missed:
 class Engine(ABC):
     """Where clients run, and who does the server's heavy work."""
 
+    keeps_secrets: bool = False
+    """Whether clients' noise comes from secrets of theirs, where privacy is promised, and not from the seed."""
     quorum: float = 0.0
     """Of a round's clients, the share whose updates must be sound for the run to go on."""
 

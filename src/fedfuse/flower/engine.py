@@ -35,6 +35,8 @@ TOO_LATE = (ErrorCode.MESSAGE_UNAVAILABLE, ErrorCode.REPLY_MESSAGE_UNAVAILABLE, 
 class FlowerEngine(Engine):
     """Clients are nodes of a Flower federation."""
 
+    keeps_secrets = True
+
     def __init__(self, roster: Roster, experiment: str) -> None:
         self.roster, self.experiment = roster, experiment
         self.quorum = roster.settings.quorum

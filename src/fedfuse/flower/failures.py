@@ -9,6 +9,11 @@ from flwr.app import Error
 
 from fedfuse.core.errors import DataError, FedfuseError
 
+
+class SpentError(FedfuseError):
+    """A party's privacy budget does not allow another answer."""
+
+
 RAISED = "its app ended with an error"
 SENTENCES = {
     1: "its app cannot be loaded",
@@ -18,13 +23,15 @@ SENTENCES = {
     7: "its node does not accept this app",
     101: "its settings do not fit this experiment",
     102: "its data do not fit this experiment",
+    103: "its privacy budget is spent",
 }
 """By Flower's codes, and from 101 on by those of ``failure``."""
 
 
 def failure(error: Exception) -> Error:
     """What a node sends in the place of an answer."""
-    code = 102 if isinstance(error, DataError) else 101 if isinstance(error, FedfuseError) else 2
+    codes: tuple[tuple[type[Exception], int], ...] = ((SpentError, 103), (DataError, 102), (FedfuseError, 101))
+    code = next((code for kind, code in codes if isinstance(error, kind)), 2)
     return Error(code, SENTENCES.get(code, RAISED))
 
 

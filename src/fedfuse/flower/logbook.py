@@ -12,7 +12,7 @@ from flwr.app import Error, RecordDict
 
 from fedfuse.experiment.config import ExperimentConfig
 from fedfuse.flower.receipts import describe, describe_values, sizes, write_receipt
-from fedfuse.flower.status import RECEIPTS, STATUS, count, file_of, note
+from fedfuse.flower.status import RECEIPTS, STATUS, count, file_of, in_words, note
 
 logger = logging.getLogger("flwr")
 LONGEST = 200
@@ -26,6 +26,8 @@ class Logbook:
         self.config, self.client, self.run = config, client, run
         self.status = file_of(state, STATUS, config.name, client)
         self.receipts = file_of(state, RECEIPTS, config.name, client)
+        self.privacy: Mapping[str, Any] = {}
+        """What was given away so far, with what is about to leave, where that is counted."""
 
     def say(self, sentence: str) -> None:
         name, method = self.config.name, self.config.method.called
@@ -38,10 +40,18 @@ class Logbook:
         with suppress(OSError):
             note(self.status, {**what, "client": self.client, **facts})
 
+    def gave_away(self, numbers: Mapping[str, Any]) -> None:
+        """What all answers so far, and the one that is about to leave, have cost."""
+        self.privacy = numbers
+        self.note(privacy=numbers)
+        self.say(f"epsilon {in_words(numbers)}")
+
     def sends(self, purpose: str, number: int, content: RecordDict | Error) -> None:
         """The receipt of what is about to leave."""
         records = _records(content)
         facts = {"client": self.client, "run": self.run, "round": number, "purpose": purpose}
+        if self.privacy:
+            facts["privacy"] = self.privacy
         write_receipt(self.receipts, facts, records)
         self.say(f"sends {purpose}: {sizes(records)}; receipt in {self.receipts}")
 

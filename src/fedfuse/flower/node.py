@@ -7,6 +7,7 @@ A node says by its node config which client it is, and what it wants to differ i
     data, loader   its own examples (own_data.py)
     set            what this machine has otherwise, such as "data.path=/srv/common.csv" (party.py)
     state          the folder for its client's state, receipts and status (default: fedfuse/ in Flower's own folder)
+    budget         epsilon that the party itself allows, where privacy is promised (private.py)
 
 Whatever leaves is written into the receipts before. An error leaves as one of a few fixed sentences; what happened
 stays in the party's own log.
@@ -15,6 +16,7 @@ stays in the party's own log.
 from __future__ import annotations
 
 import logging
+import math
 import re
 import time
 from collections.abc import Callable
@@ -27,11 +29,13 @@ from flwr.clientapp import ClientApp
 
 from fedfuse.core.errors import ConfigError, DataError, FedfuseError, unknown
 from fedfuse.experiment.config import ExperimentConfig
+from fedfuse.experiment.promise import Promise
 from fedfuse.federation.client import Clients
 from fedfuse.flower.failures import failure
 from fedfuse.flower.logbook import Logbook
 from fedfuse.flower.memory import Memory
-from fedfuse.flower.party import LoadData, NodeConfig, clients_of, settings_of
+from fedfuse.flower.party import LoadData, NodeConfig, clients_of, everything, settings_of
+from fedfuse.flower.private import BOOKS, KeptAnswers, PartyPrivacy, digest_of
 from fedfuse.flower.records import (
     CLIENT,
     CONFIG,
@@ -42,8 +46,9 @@ from fedfuse.flower.records import (
     order_from_records,
     report_to_records,
 )
-from fedfuse.flower.status import default_state
+from fedfuse.flower.status import default_state, file_of
 from fedfuse.flower.versions import FORMAT, OURS, foreign
+from fedfuse.parts.upload import Noise
 
 logger = logging.getLogger("flwr")
 
@@ -69,6 +74,18 @@ class _Seat:
 
     def clients(self) -> Clients:
         return clients_of(self.config, self.client, self.node_config, self.load_data)
+
+    @property
+    def promise(self) -> Promise | None:
+        """What the experiment promises about privacy."""
+        return everything(self.config).promise
+
+    def privacy(self, examples: int) -> PartyPrivacy | None:
+        """This party's side of it."""
+        if self.promise is None:
+            return None
+        books = file_of(_state(self.node_config), BOOKS, self.config.name, self.client)
+        return PartyPrivacy(self.promise, books, self.client, examples, _budget(self.node_config))
 
 
 Work = Callable[[_Seat, RecordDict], tuple[str, int, RecordDict]]
@@ -109,14 +126,29 @@ def _introduce(seat: _Seat, content: RecordDict) -> tuple[str, int, RecordDict]:
     seat.logbook.note(examples=examples, prototype=prototype, doing="waiting for a task", trouble=None)
     model = prototype or "as the server chooses"
     seat.logbook.say(f"{examples:,} examples, model {model}; to leave, stop this node")
-    about: dict[str, Any] = {FORMAT: OURS, CLIENT: seat.client, EXAMPLES: examples}
+    told = examples if seat.promise is None or seat.promise.silence().tells_examples else 1
+    about: dict[str, Any] = {FORMAT: OURS, CLIENT: seat.client, EXAMPLES: told}
+    _say_whose_noise(seat)
     if prototype is not None:
         about[PROTOTYPE] = str(prototype)
     return "description", 0, RecordDict({CONFIG: ConfigRecord(about)})
 
 
+def _say_whose_noise(seat: _Seat) -> None:
+    """Whether it could be computed by others."""
+    if seat.promise is not None:
+        unit = seat.promise.claim.settings.unit
+        seat.logbook.say(f"privacy of every {unit} is promised, by noise from secrets of this machine")
+    elif any(isinstance(link, Noise) for link in seat.config.recipe.upload):
+        logger.warning(
+            "fedfuse: the noise of this experiment comes from its seed, so that the server can compute it and take it "
+            "away; it protects nothing unless the experiment has a section privacy"
+        )
+
+
 def _train(seat: _Seat, content: RecordDict) -> tuple[str, int, RecordDict]:
     """A round's work."""
+    digest = digest_of(content) if seat.promise else ""
     order, logbook = order_from_records(content), seat.logbook
     task = order.task
     if task.client != seat.client:
@@ -130,14 +162,28 @@ def _train(seat: _Seat, content: RecordDict) -> tuple[str, int, RecordDict]:
     logbook.note(round=task.round, prototype=task.prototype, examples=examples, doing="training", trouble=None)
     logbook.say(f"{where}, trains {task.prototype} on {examples:,} examples")
     every = seat.config.federation.checkpoint_every
+    every = 1 if every == "auto" else every  # the server of nodes saves every round
     folder = _memory_folder(seat.node_config, order.experiment, seat.client)
-    memory = Memory(folder, 1 if every == "auto" else every)  # the server of nodes saves every round
+    memory, answers, privacy = Memory(folder, every), KeptAnswers(folder / "answers", every), seat.privacy(examples)
+    if privacy is not None:
+        if (again := answers.recall(task.round, digest)) is not None:
+            logbook.say(f"{where}, was asked the same before, and gives the same answer")
+            logbook.gave_away(privacy.numbers())
+            logbook.note(doing="waiting for a task")
+            return "update", task.round, again
+        privacy.check_budget(task)
+        clients = privacy.secretive(clients)
     update, state = clients.work(task, memory.recall(order.goes_on_from))
     if state:
         memory.store(task.round, order.goes_on_from, state)
+    answer = report_to_records(Report(update, keeps_state=bool(state)))
+    if privacy is not None:
+        privacy.enter(task)
+        answers.keep(task.round, digest, answer)
+        logbook.gave_away(privacy.numbers())
     logbook.note(doing="waiting for a task")
     logbook.say(f"{where}, done in {time.perf_counter() - started:.1f} s")
-    return "update", task.round, report_to_records(Report(update, keeps_state=bool(state)))
+    return "update", task.round, answer
 
 
 def _told(error: Exception, seat: _Seat | None) -> Error:
@@ -156,6 +202,15 @@ def _told(error: Exception, seat: _Seat | None) -> Error:
         except FedfuseError as unwritten:  # of a sentence that says nothing about the party, no receipt must be kept
             logger.error("fedfuse: %s", unwritten)
     return told
+
+
+def _budget(node_config: NodeConfig) -> float | None:
+    budget = node_config.get("budget")
+    if budget is None:
+        return None
+    if isinstance(budget, bool) or not isinstance(budget, int | float) or not 0 < budget < math.inf:
+        raise ConfigError("node config: budget is an epsilon, a number above 0")
+    return float(budget)
 
 
 def _client(node_config: NodeConfig) -> int:

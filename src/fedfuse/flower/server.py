@@ -56,6 +56,7 @@ def run_on(grid: Grid, config: ExperimentConfig, out: Path, parties: Parties | N
     """Run the experiment, or what is left of it, on the nodes of a grid."""
     if config.federation.clock is not None:
         raise ConfigError("federation.clock simulates devices, but these are real; set it to null")
+    _check_privacy(config)
     settings = config.engine if isinstance(config.engine, FlowerEngineSettings) else FlowerEngineSettings()
     clients = _number_of_clients(config)
     roster = Roster(grid, clients, settings, parties)
@@ -70,6 +71,20 @@ def run_on(grid: Grid, config: ExperimentConfig, out: Path, parties: Parties | N
             engine.refused[event["client"]] = event["reason"]
 
     return Experiment(config).run(out, resume=True, listeners=(_tell, tell_the_party), engine=engine)
+
+
+def _check_privacy(config: ExperimentConfig) -> None:
+    """What a simulation may do, and real parties who were promised privacy would not take part in."""
+    if config.privacy is None:
+        return
+    if isinstance(config.engine, FlowerEngineSettings) and config.engine.guests:
+        raise ConfigError("privacy is promised, but nobody knows what guests add noise to; set engine.guests to false")
+    covered = config.privacy.unit == "example" and config.training.privacy is not None
+    if config.evaluation.clients is True and not covered:
+        raise ConfigError(
+            "evaluation.clients asks what clients' own models say about the test inputs, which no noise protects; "
+            "real parties do not answer it: set it to null"
+        )
 
 
 def _number_of_clients(config: ExperimentConfig) -> int:

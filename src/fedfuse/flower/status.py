@@ -3,6 +3,7 @@
 experiment, method, rounds    what it takes part in
 client, prototype, examples   as whom, with which model, on how many examples
 round, doing, time            where it is, and since when
+privacy                       what it has given away so far: unit, delta, epsilon by whom it is about, budget
 refusals, refused             how many of its answers the server refused, and why the last one
 troubles, trouble             how often it could not do what it was asked, and why; null once it can again
 """
@@ -54,6 +55,21 @@ def statuses(state: Path) -> list[dict[str, Any]]:
     """Of all clients that this machine plays, the latest first, with the bytes that they sent so far."""
     files = sorted(state.glob(f"{STATUS[0]}/*/client-*{STATUS[1]}"), key=lambda path: -path.stat().st_mtime)
     return [{**_read(path), **_sent(state, path)} for path in files[:SHOWN]]
+
+
+def in_words(privacy: Any) -> str:
+    """Epsilon and what it is about, of what a status says of privacy; it may be anything."""
+    numbers = privacy.get("epsilon") if isinstance(privacy, dict) else None
+    if not isinstance(numbers, dict):
+        return "unknown"
+    said = ", ".join(f"{_epsilon(value)} against {against}" for against, value in numbers.items())
+    budget = privacy.get("budget")
+    of = f" of {budget:g}" if isinstance(budget, int | float) else ""
+    return f"{said}{of}, at delta {privacy.get('delta')}, of every {privacy.get('unit')}"
+
+
+def _epsilon(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, int | float) else "without bound"
 
 
 def _sent(state: Path, status: Path) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 from fedfuse.core.facts_page import facts_page, paragraph, section
 from fedfuse.core.loopback import Page, Pages
 from fedfuse.core.plain_json import dumps
-from fedfuse.flower.status import statuses
+from fedfuse.flower.status import in_words, statuses
 
 LEAVE = (
     "Stop the node: Ctrl-C in its terminal, or systemctl stop if it is a service. It may come back with the same "
@@ -61,6 +61,8 @@ def _rows(client: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "round", f"{client.get('round', 0)} of {client.get('rounds')}"
     yield "now", f"{client.get('doing')}, since {str(client.get('time')).replace('T', ' ').replace('+00:00', ' UTC')}"
     yield "examples", _number(client.get("examples"))
+    if client.get("privacy"):
+        yield "epsilon so far", in_words(client["privacy"])
     for name, size in client["sent"].items():
         if size:
             yield f"sent: {name}", f"{_number(size)} bytes"
@@ -85,6 +87,8 @@ def _metrics(clients: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield from _metric(full, kind, meaning, [({}, client, client.get(name) or 0) for client in clients])
     sent = [({"record": name}, client, size) for client in clients for name, size in client["sent"].items()]
     yield from _metric("fedfuse_node_sent_bytes_total", "counter", "bytes that the node sent", sent)
+    epsilons = [({"against": a}, c, value) for c in clients for a, value in epsilons_of(c).items()]
+    yield from _metric("fedfuse_node_epsilon", "gauge", "what the node has given away so far, at its delta", epsilons)
     heard: list[tuple[dict[str, str], Mapping[str, Any], Any]] = [
         ({}, client, _seconds(client.get("time"))) for client in clients
     ]
@@ -99,6 +103,14 @@ def _metric(
         every = {"experiment": client.get("experiment"), "client": client.get("client"), **labels}
         said = ",".join(f'{label}="{_label(text)}"' for label, text in every.items())
         yield f"{name}{{{said}}} {value}\n"
+
+
+def epsilons_of(client: Mapping[str, Any]) -> dict[str, float]:
+    """By whom they are about; what is no number is left out."""
+    privacy = client.get("privacy")
+    numbers = privacy.get("epsilon") if isinstance(privacy, dict) else None
+    found = numbers.items() if isinstance(numbers, dict) else ()
+    return {str(against): value for against, value in found if isinstance(value, int | float)}
 
 
 def _label(value: Any) -> str:

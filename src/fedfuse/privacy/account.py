@@ -120,7 +120,7 @@ class Account(Accounting):
             Visit(
                 one.client,
                 one.examples or self.sizes(one.client),
-                self._training_of(one),
+                self.training_of(one.round, one.client),
                 one.is_asked,
                 parties[one.prototype],
                 noise.get(self._sum_of(one), 0.0),
@@ -133,10 +133,10 @@ class Account(Accounting):
         """Which sum a client is in: weights are added inside a prototype, predictions across all."""
         return "" if self.claim.recipe.protocol.carries == "predictions" else one.prototype
 
-    def _training_of(self, one: Attended) -> TrainingSettings:
-        """With the number of epochs that was drawn for it, as the client itself draws it."""
-        visit = self.key.child("round", one.round, "client", one.client)
-        return self.claim.training.of(self.key.child("client", one.client), visit)
+    def training_of(self, number: int, client: int) -> TrainingSettings:
+        """A client's in a round, with the number of epochs that was drawn for it, as the client itself draws it."""
+        visit = self.key.child("round", number, "client", client)
+        return self.claim.training.of(self.key.child("client", client), visit)
 
 
 def told(epsilon: float) -> float | None:

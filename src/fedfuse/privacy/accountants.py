@@ -73,9 +73,7 @@ def _by_orders(releases: tuple[Release, ...], delta: float) -> float:
 def _curve(multiplier: float, rate: float) -> NDArray[np.float64]:
     """The Renyi divergence of one release at all orders."""
     with _quietly():
-        found = _opacus().analysis.rdp.compute_rdp(
-            q=rate, noise_multiplier=multiplier, steps=1, orders=list(_orders())
-        )
+        found = _opacus().analysis.rdp.compute_rdp(q=rate, noise_multiplier=multiplier, steps=1, orders=list(_orders()))
     return np.asarray(found, dtype=np.float64)
 
 

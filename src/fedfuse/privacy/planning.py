@@ -70,9 +70,7 @@ def least_noise(plan: Plan, with_multiplier: Callable[[float], Claim]) -> float:
         suspects.add(client)
 
 
-def _least_noise_for(
-    clients: Iterable[int], plan: Plan, with_multiplier: Callable[[float], Claim]
-) -> float | None:
+def _least_noise_for(clients: Iterable[int], plan: Plan, with_multiplier: Callable[[float], Claim]) -> float | None:
     """By bisection; None if the most is too little."""
 
     def keeps(multiplier: float) -> bool:

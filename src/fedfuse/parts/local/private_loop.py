@@ -68,4 +68,3 @@ class PrivateGradient:
         for parameter, piece in zip(self.gradients.parameters.values(), pieces, strict=True):
             own = piece.view(parameter.shape).to(parameter.device)
             parameter.grad = own if parameter.grad is None else parameter.grad + own
-
