@@ -39,6 +39,7 @@ __all__ = [
     "Packed",
     "Partition",
     "Predictions",
+    "PrivacyPlan",
     "Protocol",
     "Provenance",
     "Recipe",
@@ -81,6 +82,7 @@ __all__ = [
     "load_model",
     "load_run",
     "make_source",
+    "plan_privacy",
     "replay",
     "run",
     "run_all",
@@ -122,6 +124,7 @@ _PLACES = {
     "Packed": "fedfuse.parts.upload",
     "Partition": "fedfuse.data",
     "Predictions": "fedfuse.parts.metrics",
+    "PrivacyPlan": "fedfuse.experiment.privacy_plan",
     "Protocol": "fedfuse.parts.protocol",
     "Provenance": "fedfuse.experiment.provenance",
     "Recipe": "fedfuse.federation",
@@ -163,6 +166,7 @@ _PLACES = {
     "load_model": "fedfuse.models.saved",
     "load_run": "fedfuse.experiment.stored",
     "make_source": "fedfuse.parts.sources.base",
+    "plan_privacy": "fedfuse.experiment.privacy_plan",
     "replay": "fedfuse.experiment.replay",
     "run": "fedfuse.experiment.api",
     "run_all": "fedfuse.experiment.api",
@@ -192,6 +196,7 @@ if TYPE_CHECKING:
         list_parts,
         list_presets,
     )
+    from fedfuse.experiment.privacy_plan import PrivacyPlan, plan_privacy
     from fedfuse.experiment.provenance import Provenance
     from fedfuse.experiment.replay import LastRound, replay
     from fedfuse.experiment.result import RunResult

@@ -11,6 +11,7 @@ SECTIONS = {
         "init": "fedfuse.cli.init:init",
         "run": "fedfuse.cli.run:run",
         "compare": "fedfuse.cli.compare:compare",
+        "privacy": "fedfuse.cli.privacy:privacy",
     },
     "Models": {
         "fuse": "fedfuse.cli.fuse:fuse",

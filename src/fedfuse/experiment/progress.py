@@ -74,6 +74,8 @@ MISHAPS = {
     "memory_diverged": "what {part} would remember was not taken over: {reason}",
     "nobody_counted": "round {round}: nobody counted ({reason}); the models stay as they are",
     "mostly_refused": "round {round}: {refused} of {answers} updates were refused; can clients train from this model?",
+    "client_spent": "client {client} has no privacy budget for another round after round {round}",
+    "sum_withheld": "round {round}: nothing is made of what clients sent: {reason}",
     "metric_failed": "metric {metric} has no value: {reason}",
     "client_retried": "client {client} was retried: {reason}",
     "work_retried": "{what} was retried: {reason}",
@@ -121,4 +123,8 @@ def accuracies(event: Event) -> str:
     """What a finished round came to."""
     measured = {name: record["accuracy"] for name, record in event["prototypes"].items()}
     measured["ensemble"] = event["ensemble_accuracy"]
-    return ", ".join(f"{name} {100 * value:.1f} %" for name, value in measured.items() if value is not None)
+    said = [f"{name} {100 * value:.1f} %" for name, value in measured.items() if value is not None]
+    if privacy := event.get("privacy"):
+        epsilon = privacy["epsilon"]
+        said.append("no bound on epsilon" if epsilon is None else f"epsilon {epsilon:.3g}")
+    return ", ".join(said)

@@ -40,9 +40,8 @@ class Surroundings:
     clients: int
     sizes: Callable[[int], int]
 
-    def plan(self, config: ExperimentConfig) -> Plan:
+    def plan(self, config: ExperimentConfig, rounds: int) -> Plan:
         """Who will take part how often; with a clock nobody knows, and it may be in every round."""
-        rounds = config.federation.rounds
         if config.federation.clock is not None:
             return Plan(dict.fromkeys(range(self.clients), rounds), self.sizes)
         number, key = clients_per_round(self.settings, self.clients), Key(config.seed)
@@ -66,7 +65,7 @@ class Promise:
         check_claim(_claim(_with_multiplier(config, 1.0, around), around))
         _check_clock(config)
         if any(left_to_us(config)):
-            plan = around.plan(config)
+            plan = around.plan(config, config.federation.rounds)
             found = least_noise(plan, lambda noise: _claim(_with_multiplier(config, noise, around), around))
             config = _with_multiplier(config, found, around)
         promise = Promise(config, around)
@@ -110,10 +109,13 @@ class Promise:
     @cached_property
     def planned(self) -> float | None:
         """Epsilon of the client that will have given away most at the end; None where that takes too long to say."""
-        plan = self.around.plan(self.config)
-        if self.claim.covers_models and len({self.around.sizes(client) for client in plan.visits}) > MOST_PLANNED:
+        if self.claim.covers_models and len(set(map(self.around.sizes, range(self.around.clients)))) > MOST_PLANNED:
             return None
-        return told(max(plan.epsilons(self.claim).values()))
+        return told(max(self.epsilons(self.config.federation.rounds).values()))
+
+    def epsilons(self, rounds: int) -> dict[int, float]:
+        """Of every client after so many rounds, if all goes as planned."""
+        return self.around.plan(self.config, rounds).epsilons(self.claim)
 
     def facts(self, is_secret: bool) -> dict[str, Any]:
         """What a run records of it before round 1; whether the noise is a secret of the clients."""

@@ -41,6 +41,15 @@ class RunResult:
         return notes(self.summary)
 
     @property
+    def epsilon(self) -> float | None:
+        """What the client has given away that gave most; None if no privacy is promised, or there is no bound.
+
+        ``summary["privacy"]`` has everybody's.
+        """
+        told: float | None = self.summary.get("privacy", {}).get("epsilon")
+        return told
+
+    @property
     def cautions(self) -> list[str]:
         """What a reader of its numbers should know about its data, in sentences."""
         return cautions(self.summary)

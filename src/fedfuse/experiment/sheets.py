@@ -54,6 +54,8 @@ def comparison_sheet(comparison: Comparison) -> Sheet:
         "down\nMB": [_mean(row.bytes_down, 1e-6, 2) for row in rows],
         "time\ns": [_mean(row.seconds, 1, 1) for row in rows],
     }
+    if any(row.epsilon for row in rows):
+        columns["epsilon"] = [_epsilons(row.epsilon) for row in rows]
     if any(row.simulated_seconds_to_target for row in rows):
         columns[_to_target("simulated s", comparison.target)] = [
             _rounds(row.simulated_seconds_to_target or (), row.simulated_seconds_to_target or ()) for row in rows
@@ -96,6 +98,8 @@ def closing_facts(experiment: Experiment, result: RunResult) -> dict[str, object
         facts["result"] = "the accuracy of the ensemble; the answer of this method is no single model's"
     if "simulated_seconds" in summary:
         facts["clock"] = f"{_seconds(summary['simulated_seconds'])} simulated s"
+    if "privacy" in summary:
+        facts["privacy"] = privacy_in_words(summary["privacy"])
     asked = sum(len(record.clients) for record in result.history)
     for name in MISSING:
         if number := summary.get(name):
@@ -112,6 +116,28 @@ def comparison_facts(comparison: Comparison) -> dict[str, object]:
     if not comparison.unfinished:
         return facts
     return {"missing": f"{len(comparison.unfinished)} of {comparison.planned} runs, which are not finished", **facts}
+
+
+def privacy_in_words(privacy: Mapping[str, Any]) -> str:
+    """What was promised, and what it came to for the client that gave away most."""
+    against = privacy.get("against", {})
+    numbers = [f"{_epsilon(own['epsilon'])} against {whom}" for whom, own in against.items()]
+    said = ", ".join(numbers) or f"{_epsilon(privacy['planned'])} as planned"
+    return (
+        f"epsilon {said}, at delta {privacy['delta']:g}, of every {privacy['unit']} ({privacy['accountant']}); "
+        f"noise {privacy['noise']}"
+    )
+
+
+def _epsilon(value: float | None) -> str:
+    return "without bound" if value is None else f"{value:.3g}"
+
+
+def _epsilons(values: tuple[float | None, ...] | None) -> str:
+    """The largest over seeds: that is what can be promised of all of them."""
+    if not values:
+        return "-"
+    return _epsilon(None if None in values else max(value for value in values if value is not None))
 
 
 def percent(value: float | None) -> str:

@@ -17,9 +17,16 @@ class Bookkeeping:
     """One round's; without an accountant, nothing is promised and nothing happens."""
 
     def __init__(
-        self, number: int, recipe: Recipe, accounting: Accounting | None, memories: Memories, log: EventLog
+        self,
+        number: int,
+        recipe: Recipe,
+        accounting: Accounting | None,
+        memories: Memories,
+        log: EventLog,
+        is_last: bool,
     ) -> None:
         self.number, self.recipe, self.accounting, self.memories, self.log = number, recipe, accounting, memories, log
+        self.is_last = is_last
 
     def with_budget(self, planned: Mapping[int, str]) -> Mapping[int, str]:
         """Of the clients that were drawn, those that can bear another round."""
@@ -55,7 +62,7 @@ class Bookkeeping:
         if self.accounting is None:
             return None
         self.memories.keep(BOOKS, self.accounting.after(self.memories.of(BOOKS), given))
-        for client in sorted(self._spent([one.client for one in given])):
+        for client in () if self.is_last else sorted(self._spent([one.client for one in given])):
             self.log.emit("client_spent", round=self.number, client=client)
         return self.accounting.record(self.memories.of(BOOKS))
 

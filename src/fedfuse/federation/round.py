@@ -69,7 +69,10 @@ class Round:
         self.models = ServerModels(
             self.recipe, federation.settings.batch_norm, self.views, self.memories, self.growth, self.log
         )
-        self.bookkeeping = Bookkeeping(self.number, self.recipe, federation.accounting, self.memories, self.log)
+        is_last = self.number == federation.settings.rounds
+        self.bookkeeping = Bookkeeping(
+            self.number, self.recipe, federation.accounting, self.memories, self.log, is_last
+        )
         self.clock = RoundClock(federation.clock, self.history, federation.wanted) if federation.clock else None
         self.measures = RoundEvaluation(
             self.number, self.recipe, federation.settings, federation.evaluation, federation.bank, federation.test

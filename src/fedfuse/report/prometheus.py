@@ -64,6 +64,8 @@ def _families(counts: Counts, is_complete: bool) -> Iterable[Family]:
     yield Family("fedfuse_loss", "gauge", "On the test inputs, by model.", _measured(models, "loss"))
     yield _gauge("ensemble_accuracy", "Of all teachers together, on the test inputs.", last.get("ensemble_accuracy"))
     yield _gauge("training_loss", "Mean of what the clients of the latest round report.", last.get("training_loss"))
+    privacy = last.get("privacy") or {}
+    yield _gauge("epsilon", "What the client gave away that gave most, at the run's delta.", privacy.get("epsilon"))
     yield Family(
         "fedfuse_clients_total", "counter", "Tasks of finished rounds, by what became of them.",
         tuple(({"outcome": outcome}, number) for outcome, number in clients.items()),

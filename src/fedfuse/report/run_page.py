@@ -18,6 +18,8 @@ def run_page(counts: Counts, run: str, is_complete: bool, trouble: str | None) -
     body = section("Rounds", _rounds(counts, is_complete, trouble), BAD)
     for model, record in counts.last.get("prototypes", {}).items():
         body += section(f"Model {model}", _measured(record))
+    if counts.last.get("privacy"):
+        body += section("Privacy", _privacy(counts))
     if counts.last:
         body += section("Clients' tasks, and what travelled", _traffic(counts))
     return facts_page(f"fedfuse {run}", run, body + paragraph("The same as numbers, for Prometheus: /metrics"))
@@ -42,6 +44,18 @@ def _measured(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for what in ("accuracy", "loss"):
         if record.get(what) is not None:
             yield what, f"{float(record[what]):.4f}"
+
+
+def _privacy(counts: Counts) -> Iterator[tuple[str, str]]:
+    """What is promised, and what all rounds so far came to for the client that gave away most."""
+    promised, record = counts.about.get("privacy", {}), counts.last["privacy"]
+    yield "of every", str(promised.get("unit", "unknown"))
+    for what, value in (("epsilon so far", record.get("epsilon")), ("towards the server", record.get("server"))):
+        if value is not None:
+            yield what, f"{float(value):.4g} at delta {promised.get('delta', 'unknown')}"
+    if promised.get("budget") is not None:
+        yield "budget", f"{promised['budget']}, and {record.get('left')} clients have some left"
+    yield "noise", str(promised.get("noise", "unknown"))
 
 
 def _traffic(counts: Counts) -> Iterator[tuple[str, str]]:

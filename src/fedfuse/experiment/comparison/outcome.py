@@ -80,6 +80,8 @@ class Row:
     metrics: Mapping[str, MetricSpread]
     simulated_seconds_to_target: tuple[float | None, ...] | None = None
     """One entry per seed, as ``rounds_to_target``; None without a clock."""
+    epsilon: tuple[float | None, ...] | None = None
+    """What the client gave away that gave most, one entry per seed; None where no privacy is promised."""
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Its numbers seed by seed."""
@@ -193,6 +195,7 @@ def _row(line: _Line) -> Row:
         **{name: tuple(summary.get(name, 0) for summary in summaries) for name in MISSING},
         metrics=_metrics([one["metrics"] for one in numbers]),
         simulated_seconds_to_target=_simulated(line.runs, [one["rounds_to_target"] for one in numbers]),
+        epsilon=tuple(run.epsilon for run in line.runs) if "privacy" in summaries[0] else None,
     )
 
 

@@ -3,7 +3,7 @@ the file with what was chosen."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fedfuse.core.releases import AUTO
@@ -38,7 +38,7 @@ def left_to_us(config: ExperimentConfig) -> Iterator[str]:
     return (key for key, value in noise_keys(config) if value == AUTO)
 
 
-def with_noise(config: ExperimentConfig, chosen: dict[str, float]) -> ExperimentConfig:
+def with_noise(config: ExperimentConfig, chosen: Mapping[str, Any]) -> ExperimentConfig:
     """The experiment with these values in the place of auto, by key."""
     training, method = config.training, config.method
     if training.privacy is not None:
@@ -52,5 +52,5 @@ def with_noise(config: ExperimentConfig, chosen: dict[str, float]) -> Experiment
     return config.model_copy(update={"training": training, "method": method})
 
 
-def _of(section: str, chosen: dict[str, float]) -> dict[str, float]:
+def _of(section: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
     return {key.rpartition(".")[2]: value for key, value in chosen.items() if key.rpartition(".")[0] == section}

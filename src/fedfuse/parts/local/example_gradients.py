@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from fedfuse.core.randomness import Key
 from fedfuse.models import Classifier
@@ -46,9 +47,10 @@ class ExampleGradients:
 
     def _each(self, parameters: Named, inputs: Tensor, labels: Tensor) -> Named:
         """The gradients of all examples, a row each."""
-        if self._can_be_followed(parameters, inputs[:1], labels[:1]):
-            rows_of_all: Named = self._all_at_a_time(parameters, inputs, labels)
-            return rows_of_all
+        with sdpa_kernel(SDPBackend.MATH):  # the only kind of attention that vmap has a rule for
+            if self._can_be_followed(parameters, inputs[:1], labels[:1]):
+                rows_of_all: Named = self._all_at_a_time(parameters, inputs, labels)
+                return rows_of_all
         rows = [grad(self._of_one)(parameters, *one) for one in zip(inputs, labels, strict=True)]
         return {name: torch.stack([row[name] for row in rows]) for name in parameters}
 
