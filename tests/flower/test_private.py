@@ -11,14 +11,15 @@ import torch
 from flwr.app import MessageType
 
 from fedfuse.core.errors import ConfigError
+from fedfuse.core.secret_key import SecretKey
 from fedfuse.experiment.run import Experiment
 from fedfuse.flower import client_app
 from fedfuse.flower.receipts import read_receipts
-from fedfuse.flower.records import report_from_records
+from fedfuse.flower.records import order_from_records, report_from_records
 from fedfuse.flower.server import run_on
 from fedfuse.flower.status import statuses
 from fedfuse.flower.status_page import pages
-from tests.flower.federation import CrashError, crash_in, flower_config, grid_for, grid_of
+from tests.flower.federation import QUICK, CrashError, crash_in, flower_config, grid_for, grid_of
 from tests.helpers import events_of, files_of, tiny_method
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
@@ -209,9 +210,10 @@ class TestWhatStaysUnsaid:
 
 class TestBudget:
     def test_the_party_stops_by_itself_whatever_the_server_says(self, tmp_path, caplog):
-        config = private_config(federation={"rounds": 3, "participation": 1.0})
+        patient = {**QUICK, "quorum": 0.0}
+        config = private_config(federation={"rounds": 3, "participation": 1.0}, engine=patient)
         grid = grid_for(config, tmp_path, budget=8.0)  # multiplier 1: 4.73 after one answer, 7.08 after two
-        result = run_on(grid, config.model_copy(update={"engine": config.engine.model_copy(update={"quorum": 0.0})}), tmp_path / "flower")
+        result = run_on(grid, config, tmp_path / "flower")
         assert [len(record.heard) for record in result.history] == [4, 4, 0]
         assert "its privacy budget is spent" in events_of(result.folder.path, "update_refused")[0]["reason"]
         assert "above the budget of 8; this client takes part no more" in caplog.text
@@ -243,7 +245,8 @@ class TestWhatThePartySees:
         shown = pages(tmp_path / "nodes")
         assert f"{numbers['0']:.4g} against everybody, at delta 1e-05, of every client" in shown["/"]().text
         metrics = shown["/metrics"]().text
-        assert f'fedfuse_node_epsilon{{experiment="{config.name}",client="0",against="everybody"}} {numbers["0"]}' in metrics
+        labels = f'experiment="{config.name}",client="0",against="everybody"'
+        assert f"fedfuse_node_epsilon{{{labels}}} {numbers['0']}" in metrics
         lines = list(read_receipts(tmp_path / "nodes" / "receipts" / config.name / "client-0.jsonl"))
         assert [line.get("privacy", {}).get("epsilon", {}).get("everybody") for line in lines][-1] == numbers["0"]
         assert "privacy" not in lines[0]
@@ -256,8 +259,6 @@ class TestWhatThePartySees:
         assert all(stat.S_IMODE(file.stat().st_mode) == 0o600 for file in files)
 
     def test_no_secret_is_written_anywhere(self, tmp_path, caplog, monkeypatch):
-        from fedfuse.core.secret_key import SecretKey
-
         made = []
         fresh = SecretKey.fresh
         monkeypatch.setattr(SecretKey, "fresh", classmethod(lambda cls: made.append(fresh()) or made[-1]))
@@ -265,7 +266,8 @@ class TestWhatThePartySees:
         with caplog.at_level(logging.DEBUG):
             run_on(grid_for(config, tmp_path), config, tmp_path / "flower")
         assert len({key.seed for key in made}) == 8
-        everything = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()) + caplog.text.encode()
+        files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+        everything = b"".join([*files, caplog.text.encode()])
         for key in made:
             for form in (str(key.seed), hex(key.seed)[2:], key.seed.to_bytes(32, "big").hex()):
                 assert form.encode() not in everything
@@ -291,7 +293,5 @@ def test_an_answer_that_is_given_again_is_read_as_the_first(tmp_path):
     replies = [grid.nodes[100].answer(task)[0] for _ in range(2)]
     texts = [json.dumps({n: list(map(str, r)) for n, r in reply.content.items()}) for reply in replies]
     assert texts[0] == texts[1]
-    from fedfuse.flower.records import order_from_records
-
     order = order_from_records(task.content)
     assert report_from_records(replies[0].content, order.task).update.client == 0

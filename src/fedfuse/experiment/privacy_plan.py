@@ -1,4 +1,4 @@
-"""What a promise of privacy would cost, before anything is run: epsilon round by round, and noise that a budget needs."""
+"""What a promise of privacy would cost, before anything is run: epsilon by round, and the noise that a budget needs."""
 
 from __future__ import annotations
 
