@@ -110,7 +110,8 @@ class TestTheSum:
 
     def test_of_nobody_is_zero(self):
         client = client_of(make_examples(3), private())
-        found = ExampleGradients(client.model, Hooks(), 1.0).clipped_sum(torch.empty(0, FEATURES), torch.empty(0).long())
+        nobody = torch.empty(0, FEATURES), torch.empty(0).long()
+        found = ExampleGradients(client.model, Hooks(), 1.0).clipped_sum(*nobody)
         assert not flat(found).any()
 
     def test_a_network_that_vmap_cannot_follow_is_asked_one_by_one(self):

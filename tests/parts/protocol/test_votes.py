@@ -33,10 +33,8 @@ def client_of(examples=12, seed=1, **more):
     bank = make_bank()
     weights = make_weights(bank, "mlp", seed)
     task = Task(1, 0, "mlp", weights)
-    training = TrainingSettings(epochs=2, batch_size=4)
-    return make_client(
-        task, bank.lend("mlp", weights), make_examples(examples, seed), training, bank=bank, source=make_source(9), **more
-    )
+    training, own = TrainingSettings(epochs=2, batch_size=4), make_examples(examples, seed)
+    return make_client(task, bank.lend("mlp", weights), own, training, bank=bank, source=make_source(9), **more)
 
 
 def answer(votes, client):
