@@ -39,89 +39,147 @@ def fedavg(**parts):
 
 
 REFUSED = {
-    "weights without noise, clients": (fedavg(), {"privacy": CLIENT}, "no noise that protects all of a client's data; set method.upload"),
+    "weights without noise, clients": (
+        fedavg(),
+        {"privacy": CLIENT},
+        "no noise that protects all of a client's data; set method.upload",
+    ),
     "weights without noise, examples": (fedavg(), {"privacy": EXAMPLE}, "nothing bounds what an example adds"),
-    "DP-SGD for clients": (fedavg(), {"privacy": CLIENT, "training": DP_SGD}, "training.privacy protects single examples alone"),
+    "DP-SGD for clients": (
+        fedavg(),
+        {"privacy": CLIENT, "training": DP_SGD},
+        "training.privacy protects single examples alone",
+    ),
     "a mean by examples": (
-        fedavg(upload=OWN, merge={"kind": "mean"}), {"privacy": CLIENT}, "merge mean weighs clients by how many examples they have",
+        fedavg(upload=OWN, merge={"kind": "mean"}),
+        {"privacy": CLIENT},
+        "merge mean weighs clients by how many examples they have",
     ),
     "teachers by examples": (
-        tiny_method("feddf", merge=UNIFORM, upload=OWN, scores="examples"), {"privacy": CLIENT}, "scores examples weighs clients",
+        tiny_method("feddf", merge=UNIFORM, upload=OWN, scores="examples"),
+        {"privacy": CLIENT},
+        "scores examples weighs clients",
     ),
     "BatchNorm with DP-SGD": (
-        tiny_method("fedavg"), {"privacy": EXAMPLE, "training": DP_SGD, "models": {"n": {"arch": "resnet8", "width": 4}},
-                   "data": {"name": "digits", "train_limit": 60, "test_limit": 40}}, "the BatchNorm of model 'n' mixes the examples",
+        tiny_method("fedavg"),
+        {
+            "privacy": EXAMPLE,
+            "training": DP_SGD,
+            "models": {"n": {"arch": "resnet8", "width": 4}},
+            "data": {"name": "digits", "train_limit": 60, "test_limit": 40},
+        },
+        "the BatchNorm of model 'n' mixes the examples",
     ),
     "an objective that looks at examples": (
-        tiny_method("feddistill-plus"), {"privacy": EXAMPLE, "training": DP_SGD}, "local label_logits looks at examples elsewhere",
+        tiny_method("feddistill-plus"),
+        {"privacy": EXAMPLE, "training": DP_SGD},
+        "local label_logits looks at examples elsewhere",
     ),
     "a loss that decides": (
-        tiny_method("fedavg"), {"privacy": EXAMPLE, "training": {**DP_SGD, "stop_above": 9.0}}, "training.stop_above lets a client's loss",
+        tiny_method("fedavg"),
+        {"privacy": EXAMPLE, "training": {**DP_SGD, "stop_above": 9.0}},
+        "training.stop_above lets a client's loss",
     ),
     "an order that is not drawn": (
-        tiny_method("fedavg"), {"privacy": EXAMPLE, "training": {**DP_SGD, "shuffle": False}}, "training.shuffle is false",
+        tiny_method("fedavg"),
+        {"privacy": EXAMPLE, "training": {**DP_SGD, "shuffle": False}},
+        "training.shuffle is false",
     ),
     "label counts, examples": (
-        tiny_method("feded-w1"), {"privacy": EXAMPLE, "training": DP_SGD},
+        tiny_method("feded-w1"),
+        {"privacy": EXAMPLE, "training": DP_SGD},
         "method.scores labels sends something that is made of a client's examples beside the payload; add {kind: "
         "statistics, multiplier",
     ),
     "label counts of FedMA": (
-        tiny_method("fedma"), {"privacy": EXAMPLE, "training": DP_SGD}, "method.protocol layers sends something",
+        tiny_method("fedma"),
+        {"privacy": EXAMPLE, "training": DP_SGD},
+        "method.protocol layers sends something",
     ),
     "label counts of FedGen, clients": (
-        tiny_method("fedgen", merge=UNIFORM, upload=OWN), {"privacy": CLIENT},
+        tiny_method("fedgen", merge=UNIFORM, upload=OWN),
+        {"privacy": CLIENT},
         "method.local generative sends something that is made of a client's examples beside the payload; add {kind: "
         "statistics, norm",
     ),
     "counts by one example's measure, clients": (
-        tiny_method("fedgen", merge=UNIFORM, upload=[*OWN, COUNTS]), {"privacy": CLIENT}, "one example is no measure of it",
+        tiny_method("fedgen", merge=UNIFORM, upload=[*OWN, COUNTS]),
+        {"privacy": CLIENT},
+        "one example is no measure of it",
     ),
     "control variates, clients": (
-        tiny_method("scaffold", upload=OWN), {"privacy": CLIENT}, "method.local control_variates sends something",
+        tiny_method("scaffold", upload=OWN),
+        {"privacy": CLIENT},
+        "method.local control_variates sends something",
     ),
     "errors of autoencoders": (
-        tiny_method("feded-w2", upload=[COUNTS]), {"privacy": EXAMPLE, "training": DP_SGD},
+        tiny_method("feded-w2", upload=[COUNTS]),
+        {"privacy": EXAMPLE, "training": DP_SGD},
         "nobody knows how far one example moves it",
     ),
     "certainty without noise": (
-        tiny_method("fedaux"), {"privacy": EXAMPLE, "training": DP_SGD}, "method.scores certainty sends something",
+        tiny_method("fedaux"),
+        {"privacy": EXAMPLE, "training": DP_SGD},
+        "method.scores certainty sends something",
     ),
     "certainty on a scale that tells something": (
-        tiny_method("fedaux", scores={"kind": "certainty", "epsilon": 0.5}), {"privacy": EXAMPLE, "training": DP_SGD},
+        tiny_method("fedaux", scores={"kind": "certainty", "epsilon": 0.5}),
+        {"privacy": EXAMPLE, "training": DP_SGD},
         "method.scores certainty sends something",
     ),
     "layers of changing widths, clients": (
-        tiny_method("fedma"), {"privacy": CLIENT}, "sends layers of widths that change, which no link can clip",
+        tiny_method("fedma"),
+        {"privacy": CLIENT},
+        "sends layers of widths that change, which no link can clip",
     ),
     "shared noise and a fusion of models": (
-        tiny_method("feddf", merge=UNIFORM, upload=SHARED), {"privacy": CLIENT}, "fuse ensemble_distillation asks single models",
+        tiny_method("feddf", merge=UNIFORM, upload=SHARED),
+        {"privacy": CLIENT},
+        "fuse ensemble_distillation asks single models",
     ),
     "shared noise and a screen": (
-        fedavg(upload=SHARED, screen=[{"kind": "drop_worst"}]), {"privacy": CLIENT}, "screen drop_worst looks at single updates",
+        fedavg(upload=SHARED, screen=[{"kind": "drop_worst"}]),
+        {"privacy": CLIENT},
+        "screen drop_worst looks at single updates",
     ),
     "shared noise and a merge of single models": (
-        fedavg(upload=SHARED, merge={"kind": "ties", "weighting": "uniform"}), {"privacy": CLIENT}, "merge ties looks at single updates",
+        fedavg(upload=SHARED, merge={"kind": "ties", "weighting": "uniform"}),
+        {"privacy": CLIENT},
+        "merge ties looks at single updates",
     ),
     "shared noise and robust predictions": (
-        tiny_method("cronus", upload=SHARED), {"privacy": CLIENT}, "some clients' predictions count without others'",
+        tiny_method("cronus", upload=SHARED),
+        {"privacy": CLIENT},
+        "some clients' predictions count without others'",
     ),
     "a deviation whose norm is looked for": (
-        fedavg(upload=[{**CLIP, "quantile": 0.5}, {"kind": "noise", "deviation": 1.0}]), {"privacy": CLIENT},
+        fedavg(upload=[{**CLIP, "quantile": 0.5}, {"kind": "noise", "deviation": 1.0}]),
+        {"privacy": CLIENT},
         "so that nobody knows what it is worth; give a multiplier",
     ),
     "several teachers beside DP-SGD": (
         tiny_method("feded-w0", protocol={"kind": "votes", "teachers": 3}, scores="uniform"),
-        {"privacy": EXAMPLE, "training": DP_SGD}, "the several teachers of method.protocol votes are trained beside",
+        {"privacy": EXAMPLE, "training": DP_SGD},
+        "the several teachers of method.protocol votes are trained beside",
     ),
     "a clock that counts examples": (
-        fedavg(upload=OWN), {"privacy": CLIENT, "federation": {"rounds": 2, "clock": {}}}, "federation.clock counts by how many examples",
+        fedavg(upload=OWN),
+        {"privacy": CLIENT, "federation": {"rounds": 2, "clock": {}}},
+        "federation.clock counts by how many examples",
     ),
     "a budget that nothing fits into": (
-        fedavg(upload=OWN), {"privacy": {**CLIENT, "budget": 0.5}}, "privacy.budget is 0.5, but the first round alone would cost 4.73",
+        fedavg(upload=OWN),
+        {"privacy": {**CLIENT, "budget": 0.5}},
+        "privacy.budget is 0.5, but the first round alone would cost 4.73",
     ),
     "a budget that no noise keeps": (
-        fedavg(upload=[CLIP, {**NOISE, "multiplier": "auto"}, ]), {"privacy": {**CLIENT, "budget": 1e-9}},
+        fedavg(
+            upload=[
+                CLIP,
+                {**NOISE, "multiplier": "auto"},
+            ]
+        ),
+        {"privacy": {**CLIENT, "budget": 1e-9}},
         "privacy.budget is 1e-09, which no noise can keep at delta 1e-05",
     ),
 }
@@ -167,7 +225,10 @@ def test_statistics_of_a_network_of_ones_own_are_refused(monkeypatch):
 KEPT = {
     "FedAvg, clients": (fedavg(upload=OWN), {"privacy": CLIENT}),
     "FedAvg, shared": (fedavg(upload=SHARED), {"privacy": CLIENT}),
-    "FedAvgM, shared": (tiny_method("fedavgm", merge={"kind": "momentum", "weighting": "uniform"}, upload=SHARED), {"privacy": CLIENT}),
+    "FedAvgM, shared": (
+        tiny_method("fedavgm", merge={"kind": "momentum", "weighting": "uniform"}, upload=SHARED),
+        {"privacy": CLIENT},
+    ),
     "FedDF, clients": (tiny_method("feddf", merge=UNIFORM, upload=OWN), {"privacy": CLIENT}),
     "packed behind the noise": (fedavg(upload=[*OWN, {"kind": "top_k"}, {"kind": "half"}]), {"privacy": CLIENT}),
     "examples by clients' noise": (fedavg(upload=OWN), {"privacy": EXAMPLE}),
@@ -175,9 +236,18 @@ KEPT = {
     "SCAFFOLD, clients": (tiny_method("scaffold", upload=[*OWN, STATISTICS]), {"privacy": CLIENT}),
     "FD, clients": (tiny_method("fd", upload=[STATISTICS]), {"privacy": CLIENT}),
     "FedED-w2, clients": (tiny_method("feded-w2", upload=[NOISE, STATISTICS]), {"privacy": CLIENT}),
-    "votes of clients": (tiny_method("feded-w0", protocol={"kind": "votes"}, scores="uniform", upload=[{**NOISE, "shared": True}]), {"privacy": CLIENT}),
-    "votes of teachers": (tiny_method("feded-w0", protocol={"kind": "votes", "teachers": 2, "deviation": 3.0}), {"privacy": EXAMPLE}),
-    "FedAUX, examples": (tiny_method("fedaux", scores={"kind": "certainty", "epsilon": 0.5, "scaled_by": "public"}), {"privacy": EXAMPLE, "training": DP_SGD}),
+    "votes of clients": (
+        tiny_method("feded-w0", protocol={"kind": "votes"}, scores="uniform", upload=[{**NOISE, "shared": True}]),
+        {"privacy": CLIENT},
+    ),
+    "votes of teachers": (
+        tiny_method("feded-w0", protocol={"kind": "votes", "teachers": 2, "deviation": 3.0}),
+        {"privacy": EXAMPLE},
+    ),
+    "FedAUX, examples": (
+        tiny_method("fedaux", scores={"kind": "certainty", "epsilon": 0.5, "scaled_by": "public"}),
+        {"privacy": EXAMPLE, "training": DP_SGD},
+    ),
     "FedMA, examples": (tiny_method("fedma", upload=[COUNTS]), {"privacy": EXAMPLE, "training": DP_SGD}),
     "FedED-w1, examples": (tiny_method("feded-w1", upload=[COUNTS]), {"privacy": EXAMPLE, "training": DP_SGD}),
     "nothing travels": (tiny_method("local-only"), {"privacy": CLIENT}),
