@@ -46,8 +46,8 @@ class RunResult:
 
         ``summary["privacy"]`` has everybody's.
         """
-        told: float | None = self.summary.get("privacy", {}).get("epsilon")
-        return told
+        last = self.history[-1].privacy if self.history else None
+        return last.epsilon if last else None
 
     @property
     def cautions(self) -> list[str]:

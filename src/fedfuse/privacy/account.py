@@ -101,7 +101,11 @@ class Account(Accounting):
 
     def planned(self, client: int, is_first: bool) -> Visit:
         """A client's visit, if all goes as it should."""
-        return Visit(client, self.sizes(client), self.claim.training, is_asked=is_first)
+        return Visit(client, self._size(client), self.claim.training, is_asked=is_first)
+
+    def _size(self, client: int) -> int:
+        """Of no matter, and perhaps not known, where steps of training are not what is counted."""
+        return self.sizes(client) if self.claim.covers_models else 0
 
     def _read(self, books: Tensors) -> Books:
         rows = books.get(ROWS)
@@ -119,7 +123,7 @@ class Account(Accounting):
         return [
             Visit(
                 one.client,
-                one.examples or self.sizes(one.client),
+                one.examples or self._size(one.client),
                 self.training_of(one.round, one.client),
                 one.is_asked,
                 parties[one.prototype],

@@ -6,15 +6,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from fedfuse.core.part import Part
 from fedfuse.core.releases import AUTO
 from fedfuse.parts.protocol import Votes
-from fedfuse.parts.upload import Noise, Statistics
+from fedfuse.parts.scores import ByCertainty
+from fedfuse.parts.upload import Clip, Noise, Statistics
 
 if TYPE_CHECKING:
     from fedfuse.experiment.config.schema import ExperimentConfig
 
-PRIVATE_KEYS = {"multiplier", "shared", "quantile", "rate", "bit_deviation"}
-"""Keys of links that files without a promise of privacy did not have at first, and that change no bit of theirs."""
+LATER_KEYS = {
+    "clip": ("quantile", "rate", "bit_deviation"),
+    "noise": ("multiplier", "shared"),
+    "certainty": ("scaled_by",),
+}
+"""Keys that these parts did not have at first; with their defaults, a run is the one that it was."""
+PARTS: dict[str, type[Part]] = {"clip": Clip, "noise": Noise, "certainty": ByCertainty}
 
 
 def noise_keys(config: ExperimentConfig) -> Iterator[tuple[str, Any]]:
@@ -50,6 +57,19 @@ def with_noise(config: ExperimentConfig, chosen: Mapping[str, Any]) -> Experimen
     protocol = method.protocol.model_copy(update=_of("method.protocol", chosen))
     method = method.model_copy(update={"upload": upload, "protocol": protocol})
     return config.model_copy(update={"training": training, "method": method})
+
+
+def without_later_defaults(dump: dict[str, Any]) -> dict[str, Any]:
+    """A dumped experiment whose identity is that of the same experiment before these keys were."""
+    method = dump["method"]
+    links = [_without(link) for link in method["upload"]]
+    return {**dump, "method": {**method, "upload": links, "scores": _without(method["scores"])}}
+
+
+def _without(part: dict[str, Any]) -> dict[str, Any]:
+    kind = part["kind"]
+    defaults = {key: PARTS[kind].model_fields[key].default for key in LATER_KEYS.get(kind, ())}
+    return {key: value for key, value in part.items() if key not in defaults or value != defaults[key]}
 
 
 def _of(section: str, chosen: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from fedfuse.core.yaml_text import MOST_BYTES, dump_yaml
 from fedfuse.data import AnyPartition, DataSettings, Iid
 from fedfuse.engines import AnyEngine, LocalEngineSettings
 from fedfuse.experiment.config.error_messages import in_short
-from fedfuse.experiment.config.noise import PRIVATE_KEYS, left_to_us, promising
+from fedfuse.experiment.config.noise import left_to_us, promising, without_later_defaults
 from fedfuse.experiment.config.older import renewed
 from fedfuse.federation import EvaluationSettings, FederationSettings, Recipe
 from fedfuse.methods import FILE_NAME, METHODS, Method, find_method, method_names
@@ -169,8 +169,7 @@ class ExperimentConfig(Settings):
             not_bits["federation"] = {"clock"}
         if self.privacy is None:
             not_bits |= {"privacy": True, "training": {"privacy"}}
-            not_bits["method"] = {"label": True, "upload": {"__all__": PRIVATE_KEYS}}
-        dump = self.model_dump(mode="json", exclude=not_bits)
+        dump = without_later_defaults(self.model_dump(mode="json", exclude=not_bits))
         code = self.foreign_code
         return json.loads(json.dumps({**dump, **({"code": code} if code else {})}, sort_keys=True))  # type: ignore[no-any-return]
 
