@@ -169,6 +169,10 @@ def supernode(
     loader: Loader = None,
     own: Own = None,
     state: Annotated[Path | None, typer.Option(help="folder for the client's state, receipts and status")] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(metavar="EPSILON", help="what this party allows at most, where privacy is counted"),
+    ] = None,
     wait: Annotated[float, typer.Option(min=0, help="seconds to ask again while the SuperLink refuses the node")] = 90,
     accept: Annotated[
         list[str] | None,
@@ -183,7 +187,9 @@ def supernode(
     from fedfuse.flower.bundles import accepted_hashes
     from fedfuse.flower.deployment import supernode_command
 
-    told = node_config(prototype, data, loader, own, state)
+    if budget is not None and not budget > 0:
+        raise ConfigError(f"--budget {budget:g}: an epsilon is above 0")
+    told = node_config(prototype, data, loader, own, state, budget)
     accepted = accepted_hashes(accept or [])
     command = supernode_command(superlink, port or 9100 + client, folder, client, told, accepted, wait)
     _announce(folder)

@@ -30,8 +30,13 @@ Own = Annotated[
 
 
 def node_config(
-    prototype: str | None, data: str | None, loader: str | None, own: Sequence[str] | None, state: Path | None = None
-) -> dict[str, str]:
+    prototype: str | None,
+    data: str | None,
+    loader: str | None,
+    own: Sequence[str] | None,
+    state: Path | None = None,
+    budget: float | None = None,
+) -> dict[str, str | float]:
     """What a node is told, as far as something is said; files that are there by their whole names."""
     if data is not None and Path(data).expanduser().exists():
         data = str(Path(data).expanduser().resolve())
@@ -41,6 +46,7 @@ def node_config(
         "loader": loader,
         "set": shlex.join(own) if own else None,
         "state": str(state.expanduser().resolve()) if state else None,
+        "budget": budget,
     }
     return {key: value for key, value in given.items() if value is not None}
 
@@ -75,6 +81,7 @@ def check(
         model=f"{found.prototype}, {found.parameters:,} parameters",
         step=f"on {found.batch} examples, loss {found.loss:.4g}",
         sends=f"{sizes(found.records)} per round",
+        **({"privacy": found.privacy} if found.privacy else {}),
     )
     if keys is not None:
         check_node(keys, client)
@@ -135,6 +142,6 @@ def add_to(app: typer.Typer) -> None:
         app.command()(command)
 
 
-def _origin(told: dict[str, str]) -> str:
+def _origin(told: dict[str, str | float]) -> str:
     own = told.get("data") or told.get("loader")
     return f"from {own}" if own else "a share of the experiment's own data"

@@ -17,11 +17,14 @@ from fedfuse.data import Examples
 from fedfuse.experiment.assembly import Built
 from fedfuse.experiment.config import ExperimentConfig
 from fedfuse.federation import Engine
+from fedfuse.federation.client import Clients
 from fedfuse.federation.client_states import ClientStates
+from fedfuse.federation.silence import SPEAKS
 from fedfuse.flower.keys import CA
 from fedfuse.flower.party import NodeConfig, clients_of, everything
 from fedfuse.flower.receipts import describe
 from fedfuse.flower.records import Report, report_to_records
+from fedfuse.privacy.planning import Plan
 
 PATIENCE = 10.0
 """Seconds for a SuperLink to answer."""
@@ -40,8 +43,10 @@ class Rehearsal:
     parameters: int
     batch: int
     loss: float
-    """Of one step with so many examples."""
+    """Of one step with so many examples, which the party alone gets to know."""
     records: Mapping[str, Any]
+    privacy: str = ""
+    """What is promised about it, and what that would come to with its own number of examples."""
 
 
 def experiment_of(given: str) -> str:
@@ -61,9 +66,10 @@ def rehearse(config: ExperimentConfig, client: int, node_config: NodeConfig) -> 
     examples = clients_of(config, client, node_config).datasets[client]
     task = _first_task(built, client, node_config.get("prototype"))
     few = examples.select(range(min(len(examples), config.training.batch_size)))
-    training = config.training.model_copy(update={"epochs": 1, "fewest_epochs": None})
-    update, state = replace(built.clients, datasets={client: few}, training=training).work(task, {})
-    loss = float(update.metrics["loss"])
+    training = built.config.training.model_copy(update={"epochs": 1, "fewest_epochs": None})
+    clients = replace(built.clients, datasets={client: few}, training=training)
+    update, state = clients.work(task, {})
+    loss = _loss(clients, task)
     if not np.isfinite(loss) or not bool(update.weights.flat.isfinite().all()):
         raise DataError(f"model '{task.prototype}' has loss {loss} after one step; look for wild values in the data")
     counts = examples.label_counts(built.dataset.classes).int().tolist()
@@ -76,6 +82,29 @@ def rehearse(config: ExperimentConfig, client: int, node_config: NodeConfig) -> 
         len(few),
         loss,
         describe(report_to_records(Report(update, keeps_state=bool(state)))),
+        _privacy(built, client, len(examples)),
+    )
+
+
+def _loss(clients: Clients, task: Task) -> float:
+    """Of a step without any promise."""
+    plain = clients.training.model_copy(update={"privacy": None})
+    update, _ = replace(clients, training=plain, silence=SPEAKS).work(task, {})
+    return float(update.metrics["loss"])
+
+
+def _privacy(built: Built, client: int, examples: int) -> str:
+    promise = built.promise
+    if promise is None:
+        return ""
+    rounds = built.config.federation.rounds
+    planned = promise.around.plan(built.config, rounds).visits.get(client, 0)
+    settings = promise.claim.settings
+    epsilon = Plan({client: planned}, lambda _client: examples).epsilons(promise.claim)[client]
+    against = promise.claim.against[0]
+    return (
+        f"epsilon {epsilon:.4g} against {against}, at delta {settings.delta:g}, of every {settings.unit}, after "
+        f"{planned} of {rounds} rounds; noise from secrets of this machine"
     )
 
 

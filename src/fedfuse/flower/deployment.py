@@ -66,7 +66,7 @@ def supernode_command(
     port: int,
     keys: Path | None,
     client: int,
-    node_config: Mapping[str, str],
+    node_config: Mapping[str, str | float],
     accepted: Collection[str],
     wait: float = 0,
 ) -> list[str]:

@@ -19,14 +19,13 @@ from typing import Any
 from flwr.app import RecordDict
 from flwr.common.serde import recorddict_from_proto, recorddict_to_proto
 from flwr.proto.recorddict_pb2 import RecordDict as Proto
+from google.protobuf.message import DecodeError
 
-from fedfuse.core.errors import DataError
 from fedfuse.core.files import create, replacing
-from fedfuse.core.messages import Task, Tensors
+from fedfuse.core.messages import Task
 from fedfuse.core.plain_json import dumps
 from fedfuse.core.round_files import path_of, rounds_in
 from fedfuse.core.secret_key import SecretKey
-from fedfuse.core.tensor_files import DamagedError, read_safetensors, write_safetensors
 from fedfuse.experiment.promise import Promise
 from fedfuse.federation.checkpoint import KEPT
 from fedfuse.federation.client import Clients
@@ -37,6 +36,7 @@ from fedfuse.flower.records import CONFIG, REFUSED
 from fedfuse.parts.upload.chain import name_of
 from fedfuse.parts.upload.noise import PARTIES
 from fedfuse.privacy.account import Account, told
+from fedfuse.privacy.book_files import read_books, write_books
 from fedfuse.privacy.books import Books
 from fedfuse.privacy.claim import Visit
 
@@ -82,12 +82,7 @@ class PartyPrivacy:
 
     def enter(self, task: Task) -> None:
         """Into the books, on the disk, before anything leaves."""
-        books = self._with(self.visit(task))
-        try:
-            self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_safetensors(self.file, books.written(), {"client": self.client}, private=True)
-        except OSError as error:
-            raise DataError(f"{self.file}: {error.strerror}; nothing was sent, because it cannot be counted") from None
+        write_books(self.file, self._with(self.visit(task)))
 
     def numbers(self) -> dict[str, Any]:
         """What was given away so far, for the party's eyes and its receipts."""
@@ -104,20 +99,7 @@ class PartyPrivacy:
         return self._read().with_more([(self.client, [releases[against] for against in claim.against])])
 
     def _read(self) -> Books:
-        kinds = len(self.promise.claim.against)
-        try:
-            memory: Tensors = read_safetensors(self.file)[0]
-        except FileNotFoundError:
-            return Books([{} for _ in range(kinds)])
-        except (DamagedError, OSError) as error:
-            raise DataError(
-                f"{self.file}, what this client has given away so far, cannot be read ({error}); restore it: without "
-                "it nothing can be counted"
-            ) from error
-        try:
-            return Books.read(kinds, memory)
-        except (ValueError, IndexError, TypeError) as error:
-            raise DataError(f"{self.file} is of another experiment or damaged; move it away to begin anew") from error
+        return read_books(self.file, len(self.promise.claim.against))
 
 
 class KeptAnswers:
@@ -134,7 +116,10 @@ class KeptAnswers:
             return None
         if about.decode("ascii", "replace") != f"{digest} {hashlib.sha256(body).hexdigest()}":
             return None
-        return recorddict_from_proto(Proto.FromString(body))
+        try:
+            return recorddict_from_proto(Proto.FromString(body))
+        except (DecodeError, ValueError, TypeError, KeyError, AttributeError):
+            return None
 
     def keep(self, number: int, digest: str, content: RecordDict) -> None:
         """For nobody else to read; and forget those that nobody can ask for any more."""

@@ -5,11 +5,13 @@ A row is (against whom, client, multiplier, rate, times); rows of one release ar
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import torch
 from torch import Tensor
 
+from fedfuse.core.errors import DataError
 from fedfuse.core.messages import Tensors
 from fedfuse.core.releases import Release
 
@@ -28,7 +30,10 @@ class Books:
     def read(kinds: int, memory: Tensors) -> Books:
         """From what a server remembers; there are so many kinds of those whom releases are about."""
         pages: list[dict[int, Page]] = [{} for _ in range(kinds)]
-        for about, client, multiplier, rate, times in memory.get(ROWS, torch.empty(0, 5)).tolist():
+        rows = memory.get(ROWS, torch.empty(0, 5))
+        if rows.ndim != 2 or rows.shape[1] != 5 or not all(_is_sound(row, kinds) for row in rows.tolist()):
+            raise DataError("the books on privacy are of another experiment, or damaged")
+        for about, client, multiplier, rate, times in rows.tolist():
             pages[int(about)].setdefault(int(client), {})[multiplier, rate] = int(times)
         return Books(pages)
 
@@ -59,3 +64,9 @@ class Books:
 
 def as_releases(page: Page) -> tuple[Release, ...]:
     return tuple(Release(multiplier, rate, times) for (multiplier, rate), times in sorted(page.items()))
+
+
+def _is_sound(row: list[float], kinds: int) -> bool:
+    about, client, multiplier, rate, times = row
+    whole = all(number == number // 1 for number in (about, client, times))
+    return whole and 0 <= about < kinds and 0 <= multiplier < math.inf and 0 <= rate <= 1 and 0 <= times < math.inf
