@@ -17,18 +17,29 @@ from fedfuse.core.secret_key import SecretKey
 from fedfuse.core.text import TextShape
 from fedfuse.core.weights import Weights
 from fedfuse.data import Examples
-from fedfuse.models import create
+from fedfuse.models import Mlp, create
 from fedfuse.models.cnn import CnnDeep
 from fedfuse.models.resnet import ResNet
 from fedfuse.models.text import TextCnn, TextTransformer
 from fedfuse.parts.local import Contrastive, ControlVariates, GlobalDistillation, OneBit, Plain, Proximal
 from fedfuse.parts.local import example_gradients as gradients
 from fedfuse.parts.local.example_gradients import ExampleGradients
+from fedfuse.parts.local.linear_gradients import LinearGradients, is_linear
 from fedfuse.parts.local.objective import Batch, Hooks
 from fedfuse.parts.local.private_loop import PrivateGradient, train_privately
 from fedfuse.runtime.batch_loader import BatchLoader
 from fedfuse.runtime.training import ExamplePrivacy, TrainingSettings
-from tests.helpers import AS_IT_IS, CLASSES, CPU, FEATURES, make_bank, make_client, make_examples, make_weights
+from tests.helpers import (
+    AS_IT_IS,
+    CLASSES,
+    CPU,
+    FEATURES,
+    TinyNorm,
+    make_bank,
+    make_client,
+    make_examples,
+    make_weights,
+)
 
 
 def private(multiplier=1.0, norm=1.0, **more):
@@ -65,6 +76,8 @@ def flat(tensors):
     return torch.cat([t.reshape(-1) for t in tensors])
 
 
+BOTH = pytest.mark.parametrize("kind", [ExampleGradients, LinearGradients])
+
 NETWORKS = {
     "convolutions": (CnnDeep(), (1, 14, 14), None),
     "group norm": (ResNet(arch="resnet8", norm="group", channels_per_group=2, width=4), (3, 8, 8), None),
@@ -89,16 +102,50 @@ class TestTheSum:
     @pytest.mark.parametrize(
         "objective", [Plain(), Proximal(), GlobalDistillation(), Contrastive(), OneBit()], ids=lambda part: part.kind
     )
-    def test_has_what_an_objective_adds_to_the_loss(self, objective):
+    @BOTH
+    def test_has_what_an_objective_adds_to_the_loss(self, objective, kind):
         examples, bank = make_examples(5), make_bank()
         client = client_of(examples, private(), state={"previous": make_weights(bank, "mlp", 7).flat.unsqueeze(0)})
         if objective.kind == "global_distillation":
             client = replace(client, received={"teacher": make_weights(bank, "mlp", 8).flat})
         hooks = objective.begin(client if objective.kind != "one_bit" else replace(client, state={}))
-        found = ExampleGradients(client.model, hooks, 0.2).clipped_sum(examples.inputs, examples.labels)
+        found = kind(client.model, hooks, 0.2).clipped_sum(examples.inputs, examples.labels)
         assert torch.allclose(
             flat(found), flat(by_hand(client.model, hooks, examples.inputs, examples.labels, 0.2)), atol=1e-6
         )
+
+    def test_of_linear_layers_is_the_same_in_one_go(self):
+        examples, bank = make_examples(9), make_bank(deep=Mlp(hidden=(7, 6, 5)))
+        model = bank.lend("deep", make_weights(bank, "deep", 3)).train()
+        assert is_linear(model)
+        one, other = (kind(model, Hooks(), 0.4) for kind in (LinearGradients, ExampleGradients))
+        found, expected = (way.clipped_sum(examples.inputs, examples.labels) for way in (one, other))
+        assert [f.shape for f in found] == [e.shape for e in expected]
+        assert torch.allclose(flat(found), flat(expected), atol=1e-6)
+
+    def test_of_layers_that_are_held_still_is_left_out(self):
+        examples, client = make_examples(5), client_of(make_examples(5), private())
+        client.model.layers.requires_grad_(False)
+        one, other = (kind(client.model, Hooks(), 0.4) for kind in (LinearGradients, ExampleGradients))
+        assert len(one.parameters) == len(other.parameters) == 2
+        found, expected = (way.clipped_sum(examples.inputs, examples.labels) for way in (one, other))
+        client.model.layers.requires_grad_(True)
+        assert torch.allclose(flat(found), flat(expected), atol=1e-6)
+
+    def test_a_network_that_may_mix_its_rows_is_not_taken_for_a_linear_one(self):
+        class Mixing(nn.Linear):
+            def forward(self, x):
+                return super().forward(x - x.mean(dim=0))
+
+        model = client_of(make_examples(3), private()).model
+        assert is_linear(model)
+        handle = model.layers[1].register_forward_hook(lambda *_: None)
+        assert not is_linear(model)
+        handle.remove()
+        model.layers.append(Mixing(5, 5))
+        assert not is_linear(model)
+        assert not is_linear(TinyNorm().build((FEATURES,), CLASSES))
+        assert not is_linear(create(CnnDeep(), (1, 14, 14), 3, Key(0)))
 
     def test_is_the_same_in_pieces(self, monkeypatch):
         examples, client = make_examples(7), client_of(make_examples(7), private())
@@ -108,10 +155,11 @@ class TestTheSum:
         assert pieces.chunk == 2
         assert torch.allclose(flat(pieces.clipped_sum(examples.inputs, examples.labels)), flat(whole), atol=1e-6)
 
-    def test_of_nobody_is_zero(self):
+    @BOTH
+    def test_of_nobody_is_zero(self, kind):
         client = client_of(make_examples(3), private())
         nobody = torch.empty(0, FEATURES), torch.empty(0).long()
-        found = ExampleGradients(client.model, Hooks(), 1.0).clipped_sum(*nobody)
+        found = kind(client.model, Hooks(), 1.0).clipped_sum(*nobody)
         assert not flat(found).any()
 
     def test_a_network_that_vmap_cannot_follow_is_asked_one_by_one(self):
@@ -154,25 +202,27 @@ class TestOneExample:
         scale=st.sampled_from([1e-3, 1.0, 1e3, 1e20, float("inf"), float("nan")]),
         norm=st.sampled_from([0.01, 1.0, 50.0]),
         seed=st.integers(0, 99),
+        kind=st.sampled_from([ExampleGradients, LinearGradients]),
     )
-    def test_moves_the_sum_by_at_most_the_norm(self, size, which, scale, norm, seed):
+    def test_moves_the_sum_by_at_most_the_norm(self, size, which, scale, norm, seed, kind):
         """Neighbours: the same data with one example blank, which adds nothing; whatever the example is."""
         examples = make_examples(size, seed)
         inputs = examples.inputs.clone()
         inputs[which % size] *= scale
         client = client_of(examples, private(), seed=seed)
-        own = ExampleGradients(client.model, Hooks(), norm)
+        own = kind(client.model, Hooks(), norm)
         others = [place for place in range(size) if place != which % size]
         whole = flat(own.clipped_sum(inputs, examples.labels))
         without = flat(own.clipped_sum(inputs[others], examples.labels[others]))
         assert whole.isfinite().all()
         assert float((whole - without).norm()) <= norm * (1 + 1e-5) + 1e-5
 
-    def test_that_is_not_finite_adds_nothing(self):
+    @BOTH
+    def test_that_is_not_finite_adds_nothing(self, kind):
         examples = make_examples(4)
         inputs = examples.inputs.clone()
         inputs[2] = torch.nan
-        own = ExampleGradients(client_of(examples, private()).model, Hooks(), 1.0)
+        own = kind(client_of(examples, private()).model, Hooks(), 1.0)
         rest = [0, 1, 3]
         expected = flat(own.clipped_sum(inputs[rest], examples.labels[rest]))
         assert torch.allclose(flat(own.clipped_sum(inputs, examples.labels)), expected, atol=1e-6)

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from fedfuse.parts.context import ClientContext
 from fedfuse.parts.local.example_gradients import ExampleGradients
+from fedfuse.parts.local.linear_gradients import LinearGradients, is_linear
 from fedfuse.parts.local.objective import Hooks
 from fedfuse.parts.local.steps import LoopStats
 from fedfuse.runtime.batch_loader import BatchLoader
@@ -55,7 +56,8 @@ class PrivateGradient:
         self.client, self.size, self.rate = client, size, client.training.sampling_rate(size)
         self.deviation = privacy.multiplier * privacy.norm
         self.loader = BatchLoader(client.examples, client.transform, client.bank.compute, trims=False)
-        self.gradients = ExampleGradients(client.model, hooks, privacy.norm)
+        by_hand = LinearGradients if is_linear(client.model) else ExampleGradients
+        self.gradients = by_hand(client.model, hooks, privacy.norm)
 
     def add(self, step: int) -> None:
         """Add that of one step to what the parameters have already."""
