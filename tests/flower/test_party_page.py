@@ -80,5 +80,5 @@ def test_the_experiment_on_own_pictures(tmp_path, monkeypatch):
 
 def test_the_sentences_of_a_node_that_cannot():
     page = (DOCS / "flower-records.md").read_text()
-    for code, sentence in {2: RAISED, 101: SENTENCES[101], 102: SENTENCES[102]}.items():
+    for code, sentence in {2: RAISED, 101: SENTENCES[101], 102: SENTENCES[102], 103: SENTENCES[103]}.items():
         assert f"| {code} | {sentence} |" in page

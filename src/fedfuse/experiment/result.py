@@ -106,7 +106,9 @@ class RunResult:
 def _rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """A round's rows: of each model its own numbers, and beside them those of the whole round."""
     record = {"absent": (), "late": (), **record}
-    whole = _flat({key: value for key, value in record.items() if key == "clock" or not isinstance(value, Mapping)})
+    whole = _flat(
+        {key: value for key, value in record.items() if key in ("clock", "privacy") or not isinstance(value, Mapping)}
+    )
     for name, values in record["prototypes"].items():
         yield {"round": whole["round"], "model": name, **_flat(values), **whole}
 

@@ -26,8 +26,8 @@ from fedfuse.core.releases import Release
 Name = Literal["rdp", "prv"]
 HIGH_ORDERS = (64, 72, 80, 96, 112, 128, 160, 192, 256, 384, 512, 768, 1024)
 """Beyond those of opacus, for much noise: without them small epsilons would be told too large."""
-MOST_BY_PRV = 60.0
-"""Above it, tightness is worth little, and the numbers that prv works on become many."""
+MOST_BY_PRV, MOST_STEPS = 60.0, 20_000
+"""Of epsilon and of releases: above them tightness is worth little, and the numbers that prv works on become many."""
 
 
 def epsilon_of(releases: Sequence[Release], delta: float, accountant: Name) -> float:
@@ -38,7 +38,8 @@ def epsilon_of(releases: Sequence[Release], delta: float, accountant: Name) -> f
     if any(release.multiplier == 0 for release in composed):
         return math.inf
     by_orders = _by_orders(composed, delta)
-    return by_orders if accountant == "rdp" or by_orders > MOST_BY_PRV else min(by_orders, _by_numbers(composed, delta))
+    is_much = by_orders > MOST_BY_PRV or sum(release.times for release in composed) > MOST_STEPS
+    return by_orders if accountant == "rdp" or is_much else min(by_orders, _by_numbers(composed, delta))
 
 
 def merged(releases: Sequence[Release]) -> list[Release]:
