@@ -130,6 +130,19 @@ def test_prv_is_not_asked_where_it_would_take_forever(releases):
     assert epsilon_of(releases, DELTA, "prv") == epsilon_of(releases, DELTA, "rdp") > accountants.MOST_BY_PRV
 
 
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from([0.0, 1e-300, 1e-5, 0.3, 1e7, 1e300]),
+    st.sampled_from([0.0, 1e-12, 0.5, 1.0]),
+    st.integers(1, 10**13),
+)
+def test_whatever_a_liar_says_of_its_data_is_counted_soon(multiplier, rate, times):
+    for accountant in ("rdp", "prv"):
+        told = epsilon_of([Release(multiplier, rate, times)], DELTA, accountant)
+        assert told >= 0
+        assert not math.isnan(told)
+
+
 def test_small_epsilons_are_not_told_too_large():
     assert epsilon_of([Release(200.0)], DELTA, "rdp") < 0.03
 

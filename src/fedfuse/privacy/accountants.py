@@ -26,6 +26,8 @@ from fedfuse.core.releases import Release
 Name = Literal["rdp", "prv"]
 HIGH_ORDERS = (64, 72, 80, 96, 112, 128, 160, 192, 256, 384, 512, 768, 1024)
 """Beyond those of opacus, for much noise: without them small epsilons would be told too large."""
+LEAST_NOISE, MOST_NOISE, LEAST_RATE = 1e-4, 1e5, 1e-7
+"""Beyond these the arithmetic of orders fails. Less noise is none; more, and rarer draws, are taken for so much only."""
 MOST_BY_PRV, MOST_STEPS = 60.0, 20_000
 """Of epsilon and of releases: above them tightness is worth little, and the numbers that prv works on become many."""
 
@@ -47,10 +49,11 @@ def merged(releases: Sequence[Release]) -> list[Release]:
     times: dict[tuple[float, float], int] = {}
     whole = 0.0
     for release in releases:
-        if release.rate == 1 and release.multiplier > 0:
-            whole += release.times / release.multiplier**2
+        multiplier, rate = min(release.multiplier, MOST_NOISE), max(release.rate, LEAST_RATE)
+        if rate == 1 and multiplier >= LEAST_NOISE:
+            whole += release.times / multiplier**2
         else:
-            key = release.multiplier, release.rate
+            key = multiplier if multiplier >= LEAST_NOISE else 0.0, rate
             times[key] = times.get(key, 0) + release.times
     sampled = [Release(multiplier, rate, number) for (multiplier, rate), number in times.items()]
     return [*sampled, *([Release(1 / math.sqrt(whole))] if whole else [])]
@@ -75,7 +78,7 @@ def _curve(multiplier: float, rate: float) -> NDArray[np.float64]:
     """The Renyi divergence of one release at all orders."""
     with _quietly():
         found = _opacus().analysis.rdp.compute_rdp(q=rate, noise_multiplier=multiplier, steps=1, orders=list(_orders()))
-    return np.asarray(found, dtype=np.float64)
+    return np.maximum(np.asarray(found, dtype=np.float64), 0.0)
 
 
 @lru_cache(maxsize=4096)
