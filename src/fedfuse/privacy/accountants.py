@@ -27,7 +27,7 @@ Name = Literal["rdp", "prv"]
 HIGH_ORDERS = (64, 72, 80, 96, 112, 128, 160, 192, 256, 384, 512, 768, 1024)
 """Beyond those of opacus, for much noise: without them small epsilons would be told too large."""
 LEAST_NOISE, MOST_NOISE, LEAST_RATE = 1e-4, 1e5, 1e-7
-"""Beyond these the arithmetic of orders fails. Less noise is none; more, and rarer draws, are taken for so much only."""
+"""Beyond these the arithmetic of orders fails. Less noise is none; more, and rarer draws, count as just this."""
 MOST_BY_PRV, MOST_STEPS = 60.0, 20_000
 """Of epsilon and of releases: above them tightness is worth little, and the numbers that prv works on become many."""
 
