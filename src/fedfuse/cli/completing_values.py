@@ -210,6 +210,8 @@ FREE = {
     "AXIS=LABEL,...",
     "COLUMN",
     "ENTRY",
+    "EPSILON",
+    "EPSILONS",
     "HOST:PORT",
     "MODEL.KEY=VALUE",
     "MODEL:THEIRS=OURS",
