@@ -60,6 +60,7 @@ PART_PAGES = {
     "merge.matched": "methods/fedma.md",
     "merge.mean": "methods/fedavg.md",
     "merge.momentum": "methods/fedavgm.md",
+    "protocol.votes": "privacy.md#votes-on-public-inputs",
     "source.generator": "generators.md",
     "source.synthesised": "generators.md#no-data-at-all",
     "engine.flower": "flower.md",

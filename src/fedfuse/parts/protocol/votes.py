@@ -41,7 +41,7 @@ class Votes(Predictions):
     kind: Literal["votes"] = "votes"  # type: ignore[assignment]
     payload_of: ClassVar[Literal["examples", "model"]] = "model"
     sends_extras: ClassVar[bool] = False
-    output: Literal["probabilities"] = "probabilities"
+    output: Literal["probabilities"] = Field("probabilities", description="of which a vote is all for one class")
     temperature: None = Field(None, description="the winner takes all: there is nothing to reduce")
     teachers: int = Field(
         1, ge=1, description="models of one client that vote, each trained on a part of its examples; 1: its own model"
