@@ -15,3 +15,13 @@ def how_to_go_on(config: ExperimentConfig, folder: Path) -> str:
     run = RunFolder(folder)
     is_ours = run.config.exists() and other_experiment(config, run) is None
     return f"fedfuse run {shlex.quote(str(folder))} --resume" if is_ours else "the same command"
+
+
+def nothing_to_resume(config: ExperimentConfig, folder: Path) -> Iterator[str]:
+    """For whoever wants to go on with a run that is not there, and perhaps means one beside it."""
+    if RunFolder(folder).holds_a_run():
+        return
+    end = f"-{config.method.called}-seed{config.seed}"
+    beside = (one.name for one in folder.parent.glob(f"{config.name}*") if one.name.endswith(end))
+    others = f"; beside it: {', '.join(sorted(beside))}" if folder.parent.is_dir() else ""
+    yield f"nothing to go on with in {folder}, so the run begins{others.removesuffix('; beside it: ')}"

@@ -19,7 +19,7 @@ def run(
     seed: Annotated[int | None, typer.Option(min=0, help="the seed (default: the file's own)")] = None,
     assignments: Assignments = None,
     resume: Annotated[bool, typer.Option("--resume", help="go on with an interrupted run")] = False,
-    out: Annotated[Path | None, typer.Option(help="run folder (default: runs/NAME-METHOD-seedN)")] = None,
+    out: Annotated[Path | None, typer.Option(help="run folder (default: runs/NAME-CHANGES-METHOD-seedN)")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="replace a run that is already there")] = False,
     engine: Annotated[str | None, typer.Option(metavar="ENGINE", help="where clients run: local or ray")] = None,
     workers: Workers = None,
@@ -35,10 +35,10 @@ def run(
     with quick_imports():
         from rich.console import Console
 
-        from fedfuse.cli.console import print_event, print_facts, print_sheet
+        from fedfuse.cli.console import print_event, print_facts, print_sheet, say
         from fedfuse.cli.metric_results import metric_sheets
         from fedfuse.cli.progress import RunProgress
-        from fedfuse.cli.remarks import how_to_go_on
+        from fedfuse.cli.remarks import how_to_go_on, nothing_to_resume
         from fedfuse.cli.verbose import Narrator
         from fedfuse.experiment.lessons import check_that_something_was_learnt
         from fedfuse.experiment.run import Experiment, run_folder
@@ -48,6 +48,8 @@ def run(
     folder = run_folder(experiment, out, resume) or loaded.default_folder
     config = loaded.config
     quiet = quiet or as_json
+    if not quiet and resume:
+        say(nothing_to_resume(config, folder))
     screen = Console(quiet=quiet)
     told = (Narrator(screen),) if verbose and not quiet else ()
     with RunProgress(screen) as progress:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedfuse.core.errors import ConfigError, FedfuseError
+from fedfuse.core.errors import ConfigError, FedfuseError, shortened
 
 
 def words_of(text: str) -> list[str]:
@@ -10,14 +10,22 @@ def words_of(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
+MOST_SEEDS = 10_000
+
+
 def seeds_of(text: str) -> list[int]:
-    """Different whole numbers."""
-    try:
-        found = [int(word) for word in words_of(text)]
-    except ValueError:
-        raise ConfigError(f"--seeds {text}: write whole numbers separated by commas, for example 0,1,2") from None
+    """Different whole numbers, one by one or from one to another: ``0-4,7``."""
+    found: list[int] = []
+    for word in words_of(text):
+        ends = [end.strip() for end in word.split("-")]
+        if len(ends) > 2 or not all(end.isdecimal() and len(end) < 40 for end in ends):
+            raise ConfigError(f"--seeds {shortened(text)}: write whole numbers separated by commas, or ranges as 0-4")
+        first, last = int(ends[0]), int(ends[-1])
+        if not 0 <= last - first < MOST_SEEDS:
+            raise ConfigError(f"--seeds {shortened(text)}: write the smaller number first, and at most 10,000 seeds")
+        found += range(first, last + 1)
     if not found or len(set(found)) < len(found):
-        raise ConfigError(f"--seeds {text}: write different whole numbers separated by commas, for example 0,1,2")
+        raise ConfigError(f"--seeds {shortened(text)}: write different whole numbers, for example 0,1,2 or 0-4")
     return found
 
 

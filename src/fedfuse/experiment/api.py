@@ -11,6 +11,7 @@ from fedfuse.experiment.comparison.running import silence
 from fedfuse.experiment.progress import listeners
 from fedfuse.experiment.result import RunResult
 from fedfuse.experiment.run import Experiment, Given, run_folder
+from fedfuse.experiment.variants.axes import Overs
 from fedfuse.federation.events import Listener
 from fedfuse.federation.folder import RunFolder
 from fedfuse.methods import Method
@@ -55,23 +56,25 @@ def compare(
     out: str | Path | None = None,
     overwrite: bool = False,
     progress: bool | Listener = False,
+    over: Overs | Sequence[str] = (),
     **sections: Any,
 ) -> Comparison:
-    """Run methods and seeds side by side. Runs that are there are kept, unfinished ones go on.
+    """Run methods, seeds and variants side by side. Runs that are there are kept, unfinished ones go on.
 
-    Without methods or seeds, those that the experiments name themselves. Several ``jobs`` have processes of their own.
-    After a failure, what was finished until then is in ``comparison.json`` of the folder.
+    Without methods or seeds, those that the experiments name themselves. ``over`` varies keys:
+    ``{"partition.alpha": [0.1, 1.0]}``. A run folder, or a folder of runs, stands for what is in it. Several ``jobs``
+    have processes of their own. After a failure, what was finished until then is in ``comparison.json`` of the folder.
 
     >>> fedfuse.compare("digits", ["fedavg", "fedprox"], [0, 1], federation={"rounds": 1}).rows[1].method
     'fedprox'
     """
     given = [experiments] if isinstance(experiments, str | Path | Mapping | Experiment) else experiments
     chosen = [methods] if isinstance(methods, str | Mapping | Method) else methods
-    study = plan(given, chosen, [seeds] if isinstance(seeds, int) else seeds, assignments, out, sections)
+    study = plan(given, chosen, [seeds] if isinstance(seeds, int) else seeds, assignments, out, sections, over)
     listener = _told(progress)
     for remark in study.remarks:
         listener({"event": "study_remark", "remark": remark})
-    return complete(rehearse(study.cells, overwrite), jobs, listener)
+    return complete(rehearse(study.cells, overwrite), jobs, listener, study.folder)
 
 
 def run_all(

@@ -20,11 +20,15 @@ from fedfuse.experiment import presets
 from fedfuse.experiment.assembly import Built, build
 from fedfuse.experiment.choices import chosen
 from fedfuse.experiment.config import ExperimentConfig, Raw, assign, merge, read_yaml, validate
+from fedfuse.experiment.config.changes import Change, changes_of
+from fedfuse.experiment.config.python_values import in_words
 from fedfuse.experiment.earlier import continued, last_checkpoint, other_data, other_experiment, other_versions, refusal
 from fedfuse.experiment.finding import find_experiment
 from fedfuse.experiment.lessons import doubts
 from fedfuse.experiment.result import RunResult
 from fedfuse.experiment.stored import check_models, load_run
+from fedfuse.experiment.variants import folder_words, words_of
+from fedfuse.experiment.variants.words import shortened_words
 from fedfuse.federation import Engine, Federation, Snapshot
 from fedfuse.federation.checkpoint import Saved, go_on_from, new_states, save_checkpoint
 from fedfuse.federation.events import EventLog, Listener
@@ -53,6 +57,8 @@ class Experiment:
             self.config = config
         else:
             self.config = validate(merge(config or {}, values))
+        self.variant = ""
+        """What was changed in the file that it was loaded from, in a word: ``alpha=0.5``."""
 
     def __repr__(self) -> str:
         config, models = self.config, ", ".join(self.config.models)
@@ -68,12 +74,20 @@ class Experiment:
         ``values`` are laid over it key by key (``training={"epochs": 2}`` leaves the batch size as it is), and then the
         ``assignments``, which replace what they name (``"training={epochs: 2}"``). None gives a section its defaults.
         """
-        raw = assign(merge(read_raw(experiment), values), assignments)
-        return Experiment(validate(raw, where(experiment)))
+        raw, values = read_raw(experiment), in_words(values)
+        loaded = Experiment(validate(assign(merge(raw, values), assignments), where(experiment)))
+        changes = [*changes_of(values), *map(Change.read, assignments)]
+        before = [experiment.variant] if isinstance(experiment, Experiment) else []
+        words = "-".join(filter(None, [*before, words_of(folder_words(raw, changes, loaded.config))]))
+        loaded.variant = shortened_words(words)
+        return loaded
 
     @property
     def default_folder(self) -> Path:
-        return Path("runs") / f"{self.config.name}-{self.config.method.called}-seed{self.config.seed}"
+        """Named by the experiment, by what was changed in its file, by method and seed."""
+        config = self.config
+        names = [config.name, self.variant, config.method.called, f"seed{config.seed}"]
+        return Path("runs") / "-".join(filter(None, names))
 
     def run(
         self,

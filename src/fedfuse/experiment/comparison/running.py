@@ -7,6 +7,7 @@ events or ``study_run_advanced``, and ``study_run_finished``; at last ``study_co
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from fedfuse.experiment.comparison.outcome import Comparison, conclude
@@ -20,14 +21,19 @@ def silence(_event: Event) -> None:
     """A listener that does nothing."""
 
 
-def complete(cells: Sequence[Cell], jobs: int = 1, listener: Listener = silence) -> Comparison:
-    """Run what is not finished and put everything together; after a failure, too, what was finished until then."""
+def complete(
+    cells: Sequence[Cell], jobs: int = 1, listener: Listener = silence, folder: Path | None = None
+) -> Comparison:
+    """Run what is not finished and put everything together; after a failure, too, what was finished until then.
+
+    ``folder`` is where that is written, if not beside the first run.
+    """
     results: dict[Cell, RunResult] = {}
     try:
         results.update(finished_runs(cells, jobs, listener))
     finally:
         if results:
-            comparison = conclude(cells, results, cells[0].folder.path.parent)
+            comparison = conclude(cells, results, folder or cells[0].folder.path.parent)
             listener({"event": "study_concluded", "comparison": comparison})
     return comparison
 
