@@ -155,9 +155,9 @@ def _range(said: str, text: str) -> Range | None:
             steps = int(word[:9])
         else:
             raise ConfigError(f"{said}: after a range may stand :log and a number of steps, not '{shortened(word)}'")
-    whole = all(WHOLE.fullmatch(end) for end in found.groups()[:2])
+    number = int if WHOLE.fullmatch(found[1]) and WHOLE.fullmatch(found[2]) else float
     try:
-        return Range(*((int if whole else float)(end) for end in found.groups()[:2]), log, steps)  # type: ignore[arg-type]
+        return Range(number(found[1]), number(found[2]), log, steps)
     except ConfigError as error:
         raise ConfigError(f"{said}: {error}") from None
     except (ValueError, OverflowError):
