@@ -6,14 +6,14 @@ import shlex
 from pathlib import Path
 
 from fedfuse.experiment.config import ExperimentConfig
-from fedfuse.experiment.earlier import other_experiment
+from fedfuse.experiment.earlier import is_this_very
 from fedfuse.federation.folder import RunFolder
 
 
 def how_to_go_on(config: ExperimentConfig, folder: Path) -> str:
     """Until a run has made the folder its own, there is nothing there to resume, or something else."""
     run = RunFolder(folder)
-    is_ours = run.config.exists() and other_experiment(config, run) is None
+    is_ours = run.config.exists() and is_this_very(config, run)
     return f"fedfuse run {shlex.quote(str(folder))} --resume" if is_ours else "the same command"
 
 

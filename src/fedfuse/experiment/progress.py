@@ -96,6 +96,8 @@ def notice(event: Event) -> str | None:
     """What a run found or decided by itself, in a sentence."""
     if event["event"] == "run_found":
         return "already finished: nothing was run, and this is the result that lies in the folder"
+    if event["event"] == "rounds_changed":
+        return f"the run was to have {event['before']} rounds, and goes on to {event['now']}"
     if event.get("chosen"):
         return f"left to fedfuse: {', '.join(f'{key}={dumps(value)}' for key, value in event['chosen'].items())}"
     if event["event"] == "client_joined":

@@ -22,7 +22,17 @@ from fedfuse.experiment.choices import chosen
 from fedfuse.experiment.config import ExperimentConfig, Raw, assign, merge, read_yaml, validate
 from fedfuse.experiment.config.changes import Change, changes_of
 from fedfuse.experiment.config.python_values import in_words
-from fedfuse.experiment.earlier import continued, last_checkpoint, other_data, other_experiment, other_versions, refusal
+from fedfuse.experiment.earlier import (
+    continued,
+    is_this_very,
+    last_checkpoint,
+    length_of,
+    other_data,
+    other_experiment,
+    other_rounds,
+    other_versions,
+    refusal,
+)
 from fedfuse.experiment.finding import find_experiment
 from fedfuse.experiment.lessons import doubts
 from fedfuse.experiment.result import RunResult
@@ -30,7 +40,7 @@ from fedfuse.experiment.stored import check_models, load_run
 from fedfuse.experiment.variants import folder_words, words_of
 from fedfuse.experiment.variants.words import shortened_words
 from fedfuse.federation import Engine, Federation, Snapshot
-from fedfuse.federation.checkpoint import Saved, go_on_from, new_states, save_checkpoint
+from fedfuse.federation.checkpoint import Identity, Saved, go_on_from, new_states, save_checkpoint
 from fedfuse.federation.events import EventLog, Listener
 from fedfuse.federation.folder import RunFolder
 from fedfuse.federation.logged_rounds import LOG
@@ -117,6 +127,8 @@ class Experiment:
             if not resume or not folder.holds_a_run():
                 folder.clear()
                 write_text(folder.config, self.config.to_yaml())
+            elif (length := length_of(self.config, folder)).differs:
+                length.apply(folder)
 
     def _check_claim(self, folder: RunFolder, resume: bool, overwrite: bool) -> None:
         if resume and overwrite:
@@ -176,13 +188,13 @@ class _Run:
         self.chosen: dict[str, Any] = {}
 
     def finish(self) -> RunResult:
-        if self.keep and self.folder.is_complete():
+        if self.keep and self.folder.is_complete() and is_this_very(self.config, self.folder):
             return self._found()
         saved = self._earlier() if self.keep else None
         # Before anything is written: an impossible experiment leaves no trace.
         built = build(self.config, self.log, self.engine)
         self.chosen = chosen(self.config, built.config)
-        self.config, identity = built.config, built.config.sha256()
+        self.config, identity = built.config, built.config.of_checkpoints
         try:
             if saved and (reason := other_data(built.facts, self.folder)):
                 raise refusal(self.folder, reason)
@@ -210,9 +222,13 @@ class _Run:
     def _lay_out(self, built: Built, saved: Saved | None) -> None:
         """Bring the folder to the state in which the next round may begin."""
         self.folder.sweep()
+        rounds = self.config.federation.rounds
+        planned = other_rounds(rounds, self.folder) if saved else None
         if saved is None:
             self.folder.clear()
         else:
+            if (length := length_of(self.config, self.folder)).differs:
+                length.apply(self.folder)
             go_on_from(self.folder.checkpoints, saved)
             self.log.cut(saved.log)
         write_text(self.folder.config, self.config.to_yaml())
@@ -220,22 +236,24 @@ class _Run:
         event = "run_resumed" if saved else "run_started"
         facts = {**built.facts, **({"chosen": self.chosen} if self.chosen else {})}
         others = other_versions(self.folder) if saved else {}
-        self.log.emit(event, rounds=self.config.federation.rounds, **facts, origin=origin().to_json())
+        self.log.emit(event, rounds=rounds, **facts, origin=origin().to_json())
+        if planned is not None:
+            self.log.emit("rounds_changed", before=planned, now=rounds)
         for skipped in saved.skipped if saved else ():
             self.log.emit("checkpoint_skipped", **skipped._asdict())
         for what, (before, now) in others.items():
             self.log.emit("version_changed", what=what, before=before, now=now)
 
-    def _start(self, federation: Federation, identity: str) -> Snapshot:
+    def _start(self, federation: Federation, identity: Identity) -> Snapshot:
         snapshot = replace(federation.start(), clients=new_states(self.folder.checkpoints))
         if self.config.recipe.start.is_work:
             self._save(snapshot, identity)
         return snapshot
 
-    def _save(self, snapshot: Snapshot, identity: str) -> None:
+    def _save(self, snapshot: Snapshot, identity: Identity) -> None:
         save_checkpoint(self.folder.checkpoints, Saved(snapshot, self.log.mark()), identity)
 
-    def _rounds(self, federation: Federation, snapshot: Snapshot, identity: str) -> Snapshot:
+    def _rounds(self, federation: Federation, snapshot: Snapshot, identity: Identity) -> Snapshot:
         saved_at = -math.inf
         while not self._is_over(snapshot):
             snapshot = federation.advance(snapshot)

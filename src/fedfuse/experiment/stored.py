@@ -68,7 +68,7 @@ def _unfinished(run: RunFolder, trust_own_code: bool) -> RunResult:
             "trust_own_code=True"
         )
     config = validate(raw, str(run.config))
-    saved = load_checkpoint(run.checkpoints, config.sha256(), run.events)
+    saved = load_checkpoint(run.checkpoints, config.of_checkpoints, run.events)
     if saved is None:
         raise RunFolderError(f"{run.path} holds no checkpoint; run it again with overwrite")
     target, server_models = config.evaluation.target_accuracy, config.recipe.has_server_model

@@ -13,7 +13,7 @@ from fedfuse.experiment.comparison.entrants import Entrant, check_axes, entrants
 from fedfuse.experiment.comparison.there import is_run, runs_in, told_apart
 from fedfuse.experiment.config import Raw, merge
 from fedfuse.experiment.config.changes import Change, changes_of
-from fedfuse.experiment.earlier import other_experiment
+from fedfuse.experiment.earlier import is_this_very
 from fedfuse.experiment.run import Experiment, Given, read_raw, where
 from fedfuse.experiment.variants import Axis, axes_of, folder_words, words_of
 from fedfuse.experiment.variants.axes import Overs
@@ -37,6 +37,11 @@ class Cell:
     @property
     def label(self) -> str:
         return self.experiment.config.label
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether there is nothing left to run."""
+        return self.keep and self.folder.is_complete() and is_this_very(self.experiment.config, self.folder)
 
 
 @dataclass(frozen=True)
@@ -134,7 +139,7 @@ def _words(raws: Mapping[str, Raw], changes: Sequence[Change], entrants: Sequenc
 def _found(cell: Cell, there: Sequence[RunFolder]) -> Cell:
     """The run among those that were named that is this very one, if any is."""
     for folder in there:
-        if other_experiment(cell.experiment.config, folder) is None:
+        if is_this_very(cell.experiment.config, folder):
             return replace(cell, folder=folder, is_given=True)
     return cell
 

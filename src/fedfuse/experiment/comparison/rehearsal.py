@@ -24,7 +24,7 @@ def rehearse(cells: Sequence[Cell], overwrite: bool) -> list[Cell]:
     again. Without it, all but another version are mistakes. If every run is finished, no data is needed to read them.
     """
     decided = [_decided(cell, _another_run(cell, overwrite), overwrite) for cell in cells]
-    if all(cell.folder.is_complete() and (cell.is_given or not overwrite) for cell in cells):
+    if all(cell.is_finished and (cell.is_given or not overwrite) for cell in decided):
         return decided
     tried = {
         cell.folder.path: cell

@@ -42,7 +42,7 @@ def finished_runs(
     cells: Sequence[Cell], jobs: int = 1, listener: Listener = silence
 ) -> Iterator[tuple[Cell, RunResult]]:
     """Each cell with its result as soon as there is one, those that are finished already first."""
-    there = [cell for cell in cells if cell.keep and cell.folder.is_complete()]
+    there = [cell for cell in cells if cell.is_finished]
     left = [cell for cell in cells if cell not in there]
     for cell in there:
         result = _read(cell)

@@ -13,13 +13,14 @@ from pydantic import Field, model_validator
 from fedfuse.catalogue.keys import suggested
 from fedfuse.core.errors import ConfigError, shortened
 from fedfuse.core.foreign import source_sha256
-from fedfuse.core.part import Settings, addresses_in
+from fedfuse.core.part import Settings, addresses_in, dependent_on_rounds
 from fedfuse.core.yaml_text import MOST_BYTES, dump_yaml
 from fedfuse.data import AnyPartition, DataSettings, Iid
 from fedfuse.engines import AnyEngine, LocalEngineSettings
 from fedfuse.experiment.config.error_messages import in_short
 from fedfuse.experiment.config.older import renewed
 from fedfuse.federation import EvaluationSettings, FederationSettings, Recipe
+from fedfuse.federation.checkpoint import Identity
 from fedfuse.methods import FILE_NAME, METHODS, Method, find_method, method_names
 from fedfuse.models import AnyArchitecture
 from fedfuse.parts.fuse import EnsembleOnly
@@ -163,7 +164,26 @@ class ExperimentConfig(Settings):
         return {address: source_sha256(address) for address in (*self.data.own_code, *addresses)}
 
     def sha256(self) -> str:
-        return hashlib.sha256(json.dumps(self.identity(), sort_keys=True).encode()).hexdigest()
+        return _sha256(self.identity())
+
+    def course(self) -> Raw:
+        """The identity but for the number of rounds."""
+        identity = self.identity()
+        return {**identity, "federation": {key: v for key, v in identity["federation"].items() if key != "rounds"}}
+
+    def dependent_on_rounds(self) -> list[str]:
+        """The keys of what depends on the number of rounds."""
+        sections = {name: getattr(self, name) for name in type(self).model_fields if name != "engine"}
+        return list(dependent_on_rounds(sections))
+
+    @property
+    def of_checkpoints(self) -> Identity:
+        """What its checkpoints are of."""
+        return Identity(self.sha256(), None if self.dependent_on_rounds() else _sha256(self.course()))
+
+
+def _sha256(identity: Raw) -> str:
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
 
 def complete(raw: Mapping[str, Any]) -> Raw:
