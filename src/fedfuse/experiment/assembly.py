@@ -23,6 +23,8 @@ from fedfuse.data.readers.contents import UNLABELLED
 from fedfuse.data.tokens import TextSettings
 from fedfuse.experiment.choices import settled
 from fedfuse.experiment.config import ExperimentConfig
+from fedfuse.experiment.judged import judged_on, measures_validation
+from fedfuse.experiment.keeping import client_keeper
 from fedfuse.experiment.room import check_room
 from fedfuse.federation import Engine, Federation, FederationSettings, Recipe
 from fedfuse.federation.client import Clients
@@ -30,6 +32,8 @@ from fedfuse.federation.clock.clock import Clock
 from fedfuse.federation.clock.settings import ClockSettings
 from fedfuse.federation.clock.work import RoundWork
 from fedfuse.federation.events import EventLog
+from fedfuse.federation.judging import On
+from fedfuse.federation.kept_clients import kept_bytes
 from fedfuse.federation.metrics import Metrics
 from fedfuse.federation.prototypes import prototypes_of
 from fedfuse.federation.sampling import clients_per_round, pooled
@@ -59,9 +63,12 @@ class Built:
     @property
     def interface(self) -> Interface:
         """What the models of a run are told about their inputs and classes."""
-        by_batch = self.config.federation.batch_norm == "batch"
-        batch = self.config.evaluation.batch_size if by_batch else None
-        return Interface.of(self.dataset, self.config.data, batch)
+        return _interface(self.config, self.dataset)
+
+    @property
+    def judged_on(self) -> On:
+        """The examples that rounds are judged on."""
+        return judged_on(self.config, len(self.splits.validation))
 
     @cached_property
     def facts(self) -> dict[str, Any]:
@@ -83,9 +90,19 @@ class Built:
             **({"code": self.config.foreign_code} if self.config.foreign_code else {}),
             "source": _facts_of(self.source) if self.source else None,
             **_facts_of_clock(self.config.federation.clock),
+            **self._kept_facts(),
             "device": str(self.compute.device),
             **_if_any(caution=self.compute.caution),
         }
+
+    def _kept_facts(self) -> dict[str, Any]:
+        """By what rounds are judged, and how many bytes of clients' models are kept, where that is so."""
+        facts: dict[str, Any] = {}
+        if self.config.evaluation.judges:
+            facts["judged"] = {"by": self.config.evaluation.best_by, "on": self.judged_on}
+        if self.config.federation.keep_clients:
+            facts["kept_clients"] = kept_bytes(self.federation)
+        return facts
 
 
 def notes(facts: Mapping[str, Any]) -> list[str]:
@@ -99,6 +116,11 @@ def cautions(facts: Mapping[str, Any]) -> list[str]:
     parts = [facts["data"].get("incomplete"), source.get("incomplete")]
     found = [f"{sentence}; do not compare results with published ones" for sentence in parts if sentence is not None]
     found += facts["data"].get("cautions", [])
+    if (facts.get("judged") or {}).get("on") == "test":
+        found.append(
+            "rounds are judged on the test examples, so that what the best of them has there is too good; "
+            "data.validation gives them examples of their own"
+        )
     if source.get("test_overlap"):
         copies, size = f"{source['test_overlap']:,}", f"{source['size']:,}"
         found.append(f"{copies} of the {size} inputs of source '{source['name']}' are copies of test inputs")
@@ -149,6 +171,7 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None,
         together=clients_per_round(settings, len(parties)),
     )
     by_batch = config.federation.batch_norm == "batch"
+    on_validation = measures_validation(config, len(splits.validation))
     metrics = Metrics(config.evaluation.metrics, dataset.class_names, log) if config.evaluation.metrics else None
     test = Evaluator(splits.test, transform, compute, config.evaluation.batch_size, by_batch, metrics)
     federation = Federation(
@@ -160,6 +183,8 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None,
         engine=engine or config.engine.open(clients, log),
         test=test,
         validation=replace(test, examples=splits.validation, measure=None) if len(splits.validation) else None,
+        judging=replace(test, examples=splits.validation) if on_validation else None,
+        keeping=client_keeper(config, bank, _interface(config, dataset)),
         source=source,
         key=key,
         log=log,
@@ -167,6 +192,11 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None,
         clock=_clock(config, bank),
     )
     return Built(config, dataset, splits, partition, compute, source, clients, federation)
+
+
+def _interface(config: ExperimentConfig, dataset: Dataset) -> Interface:
+    by_batch = config.federation.batch_norm == "batch"
+    return Interface.of(dataset, config.data, config.evaluation.batch_size if by_batch else None)
 
 
 def _clock(config: ExperimentConfig, bank: ModelBank) -> Clock | None:

@@ -11,6 +11,7 @@ from fedfuse.core.errors import ConfigError, RunFolderError, unknown
 from fedfuse.data import PartitionReport
 from fedfuse.experiment.assembly import cautions, notes
 from fedfuse.experiment.frames import frame_of
+from fedfuse.experiment.model_files import Which, client_model_file, model_file
 from fedfuse.experiment.provenance import Provenance, starts
 from fedfuse.experiment.sheets import percent, summary_sheet
 from fedfuse.federation import RoundRecord
@@ -55,8 +56,10 @@ class RunResult:
         """When, with which code and where it was begun and gone on with."""
         return list(starts(self.folder))
 
-    def model(self, prototype: str | None = None, trust_own_code: bool = False) -> Classifier:
+    def model(self, prototype: str | None = None, trust_own_code: bool = False, *, which: Which = "last") -> Classifier:
         """The final model of a prototype, ready for inference; the only one if there is one.
+
+        ``which`` is the ``last`` round's or the ``best`` one's, where ``evaluation.keep_best`` has kept that.
 
         Of a run that another process made, a network of one's own (``arch: own``) is rebuilt only with
         ``trust_own_code``: its file names a function, which is imported and called.
@@ -67,11 +70,18 @@ class RunResult:
             raise ConfigError(unknown("model", name, prototypes))
         if not self.is_finished:
             raise RunFolderError(f"the run in {self.folder.path} has no final model yet; resume it")
-        return load_model(self.folder.final_weights(name), trust_own_code or self.runs_own_code)
+        file = model_file(self.folder, f"{name}.safetensors", which)
+        return load_model(file, trust_own_code or self.runs_own_code)
 
-    def client_model(self, client: int, trust_own_code: bool = False) -> Classifier:
-        """A client's own final model, where a method leaves none on the server."""
-        return load_model(self.folder.final_client(client), trust_own_code or self.runs_own_code)
+    def client_model(
+        self, client: int, trust_own_code: bool = False, *, round: int | None = None, which: Which = "last"
+    ) -> Classifier:
+        """A client's own model: its final one, where a method leaves none on the server, or that of a ``round``.
+
+        Models of single rounds are there where ``federation.keep_clients`` has kept them.
+        """
+        file = client_model_file(self.folder, client, round, which)
+        return load_model(file, trust_own_code or self.runs_own_code)
 
     def records(self) -> list[dict[str, Any]]:
         """The history as plain rows, one for every round and model."""

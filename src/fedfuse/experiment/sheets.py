@@ -94,6 +94,8 @@ def closing_facts(experiment: Experiment, result: RunResult) -> dict[str, object
     }
     if experiment.config.answers_as_ensemble:
         facts["result"] = "the accuracy of the ensemble; the answer of this method is no single model's"
+    if best := summary.get("best"):
+        facts["best"] = _best(best)
     if "simulated_seconds" in summary:
         facts["clock"] = f"{_seconds(summary['simulated_seconds'])} simulated s"
     asked = sum(len(record.clients) for record in result.history)
@@ -112,6 +114,14 @@ def comparison_facts(comparison: Comparison) -> dict[str, object]:
     if not comparison.unfinished:
         return facts
     return {"missing": f"{len(comparison.unfinished)} of {comparison.planned} runs, which are not finished", **facts}
+
+
+def _best(best: Mapping[str, Any]) -> str:
+    """The best round, and what ended the run if it waited for a better one in vain."""
+    judged = percent(best["value"]) if best["by"] == "accuracy" else f"{best['value']:.4g}"
+    models = ", ".join(f"{name} {percent(accuracy)}" for name, accuracy in best["accuracy"].items())
+    ended = "; no better one came in time" if best["ran_out_of_patience"] else ""
+    return f"round {best['round']}, {best['by']} on {best['on']} {judged}; test accuracy {models}{ended}"
 
 
 def percent(value: float | None) -> str:

@@ -10,6 +10,7 @@ from fedfuse.core.errors import RunFolderError
 from fedfuse.core.files import is_there
 from fedfuse.core.tensor_files import DamagedError, check_safetensors
 from fedfuse.experiment.config import read_yaml, validate
+from fedfuse.experiment.model_files import best_models
 from fedfuse.experiment.named_code import named_code
 from fedfuse.experiment.result import RunResult
 from fedfuse.federation.checkpoint import load_checkpoint
@@ -47,10 +48,26 @@ def _faults(run: RunFolder, summary: Mapping[str, Any]) -> Iterator[str]:
     if summary.get("server_models", True):
         wanted = (run.final_weights(name) for name in summary["prototypes"])
         yield from (f"{path} is gone" for path in wanted if not is_there(path))
+    if best := summary.get("best"):
+        yield from _faults_of_best(run, best)
     there = list(run.models())
     written = (last_event(run.events) or {}).get("models")
     if type(written) is int and len(there) < written:
         yield f"{written - len(there)} of its {written} models are gone from {run.final}"
+    for path in there:
+        try:
+            check_safetensors(path)
+        except DamagedError as error:
+            yield f"{path} is damaged: {error}"
+
+
+def _faults_of_best(run: RunFolder, best: Mapping[str, Any]) -> Iterator[str]:
+    """Of the best round's models, where some were kept."""
+    if "round" not in best or not best.get("kept"):
+        return
+    there = best_models(run, best["round"])
+    if len(there) < best["kept"]:
+        yield f"{best['kept'] - len(there)} of the best round's models are gone from {run.best_of(best['round'])}"
     for path in there:
         try:
             check_safetensors(path)

@@ -9,6 +9,7 @@ from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.federation.absurd import Growth
 from fedfuse.federation.arrivals import Answer, Arrivals
 from fedfuse.federation.client_states import ClientStates
+from fedfuse.federation.kept_clients import KeptClients
 from fedfuse.federation.recipe import Recipe
 from fedfuse.federation.shelf import Shelf
 from fedfuse.federation.stream import Stream, left
@@ -23,11 +24,18 @@ class Collection:
     """One round's updates: sound ones, in client order, whatever order they came in."""
 
     def __init__(
-        self, recipe: Recipe, views: Views, arrivals: Arrivals, growth: Growth, shelf: Shelf, states: ClientStates
+        self,
+        recipe: Recipe,
+        views: Views,
+        arrivals: Arrivals,
+        growth: Growth,
+        shelf: Shelf,
+        states: ClientStates,
+        kept: KeptClients | None = None,
     ) -> None:
-        """``states`` are the clients' before the round."""
+        """``states`` are the clients' before the round; ``kept`` is where their models go, if they are kept."""
         self.recipe, self.views, self.arrivals = recipe, views, arrivals
-        self.growth, self.shelf, self.states = growth, shelf, states
+        self.growth, self.shelf, self.states, self.kept = growth, shelf, states, kept
         self.updates: list[Update] = []
         self.stream: Stream | None = None
         """Who took the updates as they came, so that what is left of them are numbers; None if they are held."""
@@ -62,6 +70,8 @@ class Collection:
 
         def take(update: Update, state: Tensors) -> State:
             self.growth.take(update)
+            if self.kept:
+                self.kept.keep(update, state)
             self.updates.append(self.stream.take(update) if self.stream else self.shelf.hold(update))
             return update.client, state
 
@@ -73,6 +83,8 @@ class Collection:
         self.updates = [update for update in self.updates if update.client not in refused]
         for client, reason in refused.items():
             self.arrivals.attendance.refuse(client, reason)
+            if self.kept:
+                self.kept.forget(client)
             yield client, self.states.get(client, {})
 
     def _is_short(self) -> bool:

@@ -68,7 +68,13 @@ class Round:
         )
         self.clock = RoundClock(federation.clock, self.history, federation.wanted) if federation.clock else None
         self.measures = RoundEvaluation(
-            self.number, self.recipe, federation.settings, federation.evaluation, federation.bank, federation.test
+            self.number,
+            self.recipe,
+            federation.settings,
+            federation.evaluation,
+            federation.bank,
+            federation.test,
+            federation.judging,
         )
 
     def play(self) -> Snapshot:
@@ -132,7 +138,8 @@ class Round:
         arrivals = Arrivals(
             federation.engine, log, self.views, self.inbox, self.attendance, self.clock, federation.has_wire
         )
-        collection = Collection(self.recipe, self.views, arrivals, self.growth, shelf, self.states)
+        kept = federation.keeping.of_round(self.number, log.path) if federation.keeping else None
+        collection = Collection(self.recipe, self.views, arrivals, self.growth, shelf, self.states, kept)
         states = collection.collect(
             tasks, self.is_likely_complete and can_stream(self.recipe, federation.settings.batch_norm)
         )
@@ -201,6 +208,7 @@ class Round:
             training_loss=finite(fmean(losses)) if losses else None,
             ensemble_accuracy=ensemble.accuracy if ensemble else None,
             ensemble_metrics=ensemble.metrics if ensemble else {},
+            ensemble_validation=measures.ensemble_on_validation(outcome.view, merged, outcome.screened.teachers),
             client_accuracy={client: score.accuracy for client, score in outcome.scores.items()},
             prototypes={
                 p: replace(

@@ -12,7 +12,10 @@ from fedfuse.federation.client_states import ClientStates, HeldStates
 from fedfuse.federation.clock.record import ClockRecord
 from fedfuse.runtime.evaluate import Values
 
-SELDOM = {"metrics", "metrics_before_fusion", "ensemble_metrics", "clock", "joined", "untaught", "ensemble_choice"}
+SELDOM = {
+    "metrics", "metrics_before_fusion", "ensemble_metrics", "validation", "ensemble_validation", "clock", "joined",
+    "untaught", "ensemble_choice",
+}  # fmt: skip
 """What is in a record only if there is something to say; so are ``absent`` and ``late``, which a clock has always."""
 
 
@@ -27,6 +30,8 @@ class PrototypeRecord:
     metrics: Values = field(default_factory=dict)
     """What the experiment measures besides accuracy and loss."""
     metrics_before_fusion: Values = field(default_factory=dict)
+    validation: Values = field(default_factory=dict)
+    """Accuracy, loss and metrics on the validation examples, where the experiment measures them."""
     untaught: bool = False
     """Whether the server's model of it came out of the round as it went in."""
 
@@ -48,6 +53,7 @@ class RoundRecord:
     client_accuracy: Mapping[int, float] = field(default_factory=dict)
     """Of the clients' own models, where they were measured."""
     ensemble_metrics: Values = field(default_factory=dict)
+    ensemble_validation: Values = field(default_factory=dict)
     clock: ClockRecord | None = None
     """Simulated time, where the experiment has a clock."""
     absent: tuple[int, ...] = ()

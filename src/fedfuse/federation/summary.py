@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fedfuse.federation.judging import Watch
 from fedfuse.federation.state import RoundRecord, ServerState
 from fedfuse.parts.metrics import Metric
 from fedfuse.runtime.evaluate import Values
@@ -19,6 +20,7 @@ def summarise(
     target: float | None,
     server_models: bool = True,
     metrics: Sequence[Metric] = (),
+    watch: Watch | None = None,
 ) -> dict[str, Any]:
     """Last, best, before and after fusion, rounds to target, bytes and seconds. ``about`` opens the record.
 
@@ -45,6 +47,25 @@ def summarise(
         **({"joined": {str(client): name for client, name in joined.items()}} if joined else {}),
         "seconds": round(sum(record.seconds for record in state.history), 3),
         **_simulated(state.history),
+        **(_best(state.history, watch) if watch else {}),
+    }
+
+
+def _best(history: Sequence[RoundRecord], watch: Watch) -> dict[str, Any]:
+    """The best round, by what it was judged so, and what its models had on the test split."""
+    if not watch.best:
+        return {"best": None}
+    number, value = watch.best[-1]
+    judge, models = watch.judge, history[number - 1].prototypes
+    return {
+        "best": {
+            "round": number,
+            "by": judge.by,
+            "on": judge.on,
+            "value": value,
+            "accuracy": {name: own.accuracy for name, own in models.items()},
+            "ran_out_of_patience": watch.is_out_of_patience,
+        }
     }
 
 

@@ -57,6 +57,8 @@ def run_on(grid: Grid, config: ExperimentConfig, out: Path, parties: Parties | N
     """Run the experiment, or what is left of it, on the nodes of a grid."""
     if config.federation.clock is not None:
         raise ConfigError("federation.clock simulates devices, but these are real; set it to null")
+    if config.federation.keep_clients and config.recipe.protocol.carries != "weights":
+        raise ConfigError("federation.keep_clients keeps what parties send, but these send no models; set it to false")
     settings = config.engine if isinstance(config.engine, FlowerEngineSettings) else FlowerEngineSettings()
     clients = _number_of_clients(config)
     roster = Roster(grid, clients, settings, parties)

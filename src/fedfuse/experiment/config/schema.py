@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Self
 
@@ -31,6 +31,9 @@ from fedfuse.runtime.training import TrainingSettings
 Raw = dict[str, Any]
 LONGEST_NAME = 100
 """Of an experiment, a method or a model, in bytes: they are put together to the names of files."""
+
+
+NEWER_EVALUATION = ("metrics", "patience", "least_gain", "keep_best", "best_by", "best_on", "validation")
 
 
 class MethodSettings(Recipe):
@@ -146,12 +149,11 @@ class ExperimentConfig(Settings):
     def identity(self) -> Raw:
         """What determines the result's bits: everything but the name and the engine, and the code from outside."""
         not_bits: dict[str, Any] = {"name": True, "engine": True, "methods": True, "method": {"label"}}
-        not_bits["evaluation"] = {"pictures", *(() if self.evaluation.metrics else ("metrics",))}
+        not_bits["evaluation"] = {"pictures", *_as_before(self.evaluation, NEWER_EVALUATION)}
         not_bits["data"] = self.data.unsaid
         if isinstance(self.source, OtherDataset):
             not_bits["source"] = {"data": self.source.data.unsaid}
-        if self.federation.clock is None:
-            not_bits["federation"] = {"clock"}
+        not_bits["federation"] = _as_before(self.federation, ("clock", "keep_clients"))
         dump = self.model_dump(mode="json", exclude=not_bits)
         code = self.foreign_code
         return json.loads(json.dumps({**dump, **({"code": code} if code else {})}, sort_keys=True))  # type: ignore[no-any-return]
@@ -180,6 +182,11 @@ class ExperimentConfig(Settings):
     def of_checkpoints(self) -> Identity:
         """What its checkpoints are of."""
         return Identity(self.sha256(), None if self.dependent_on_rounds() else _sha256(self.course()))
+
+
+def _as_before(section: Settings, newer: Sequence[str]) -> set[str]:
+    """Of the keys that there were not always, those that say nothing: without them, older runs are still the same."""
+    return {key for key in newer if getattr(section, key) == type(section).model_fields[key].get_default()}
 
 
 def _sha256(identity: Raw) -> str:

@@ -25,7 +25,7 @@ UNFIT = re.compile(r"[^A-Za-z0-9._+-]+")
 def words_of(changes: Sequence[Change], among: Collection[Address] | None = None) -> str:
     """Changes as one word: ``alpha=0.1-epochs=2``. Keys are as short as they can be ``among`` all that are changed."""
     keys = [key_of(address) for address in (among or [change.address for change in changes])]
-    return "-".join(f"{_short(key_of(change.address), keys)}={value_word(change.value)}" for change in changes)
+    return "-".join(_word(_short(key_of(change.address), keys), change.value) for change in changes)
 
 
 def named(config: ExperimentConfig, changes: Sequence[Change], among: Collection[Address]) -> ExperimentConfig:
@@ -62,6 +62,10 @@ def differences(before: Raw, now: Raw, at: Address = ()) -> Iterator[Address]:
             yield from differences(one, other, (*at, key))
         elif one != other:
             yield (*at, key)
+
+
+def _word(key: str, value: Any) -> str:
+    return key if value is True else f"{key}={value_word(value)}"
 
 
 def value_word(value: Any) -> str:
