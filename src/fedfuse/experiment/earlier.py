@@ -125,10 +125,12 @@ def _beginning(folder: RunFolder) -> dict[str, Any]:
     return next((event for event in read_events(folder.events) if event["event"] == "run_started"), {})
 
 
-def first_identity(folder: RunFolder) -> str | None:
-    """The experiment that the run in a folder was begun as: one that is made longer keeps this name with its nodes."""
-    found = _beginning(folder).get("config_sha256") if folder.holds_a_run() else None
-    return found if isinstance(found, str) else None
+def as_long_as_begun(config: ExperimentConfig, folder: RunFolder) -> ExperimentConfig:
+    """The experiment with as many rounds as the run in a folder was first to have: so it has one name for ever."""
+    rounds = _beginning(folder).get("rounds") if folder.holds_a_run() else None
+    if type(rounds) is not int or rounds < 1:
+        return config
+    return config.model_copy(update={"federation": config.federation.model_copy(update={"rounds": rounds})})
 
 
 def has_other_origin(folder: RunFolder) -> bool:

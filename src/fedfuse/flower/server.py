@@ -19,7 +19,7 @@ from flwr.serverapp import Grid, ServerApp
 from fedfuse.core.errors import ConfigError
 from fedfuse.engines import FlowerEngineSettings
 from fedfuse.experiment.config import ExperimentConfig, read_yaml, validate
-from fedfuse.experiment.earlier import first_identity
+from fedfuse.experiment.earlier import as_long_as_begun
 from fedfuse.experiment.progress import mishap, missing, notice
 from fedfuse.experiment.result import RunResult
 from fedfuse.experiment.run import Experiment
@@ -66,7 +66,7 @@ def run_on(grid: Grid, config: ExperimentConfig, out: Path, parties: Parties | N
     roster.wait_for(range(clients))
     logger.info("fedfuse: %s of %s clients are connected", len(roster.seats), clients)
     config = _with_announced(config, roster, RunFolder(out))
-    engine = FlowerEngine(roster, first_identity(RunFolder(out)) or config.sha256())
+    engine = FlowerEngine(roster, as_long_as_begun(config, RunFolder(out)).sha256())
 
     def tell_the_party(event: Event) -> None:
         if event["event"] in ("update_refused", "client_late"):
