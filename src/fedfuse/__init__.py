@@ -41,6 +41,7 @@ __all__ = [
     "Predictions",
     "Protocol",
     "Provenance",
+    "Range",
     "Recipe",
     "RoundModels",
     "RoundRecord",
@@ -55,6 +56,7 @@ __all__ = [
     "Spread",
     "Start",
     "Surroundings",
+    "Sweep",
     "Task",
     "Teacher",
     "TeacherKind",
@@ -86,6 +88,7 @@ __all__ = [
     "run_all",
     "search",
     "starter",
+    "sweep",
 ]
 
 _PLACES = {
@@ -124,6 +127,7 @@ _PLACES = {
     "Predictions": "fedfuse.parts.metrics",
     "Protocol": "fedfuse.parts.protocol",
     "Provenance": "fedfuse.experiment.provenance",
+    "Range": "fedfuse.experiment.variants",
     "Recipe": "fedfuse.federation",
     "RoundModels": "fedfuse.parts.teachers",
     "RoundRecord": "fedfuse.federation",
@@ -138,6 +142,7 @@ _PLACES = {
     "Spread": "fedfuse.experiment.comparison",
     "Start": "fedfuse.parts.start",
     "Surroundings": "fedfuse.parts.sources",
+    "Sweep": "fedfuse.experiment.sweep",
     "Task": "fedfuse.core.messages",
     "Teacher": "fedfuse.parts.teachers",
     "TeacherKind": "fedfuse.parts.teachers",
@@ -168,6 +173,7 @@ _PLACES = {
     "run_all": "fedfuse.experiment.api",
     "search": "fedfuse.experiment.searching",
     "starter": "fedfuse.experiment.starter",
+    "sweep": "fedfuse.experiment.api",
 }
 """Where a name is imported from when it is first used: torch takes seconds, which ``fedfuse --help`` need not pay."""
 
@@ -178,7 +184,7 @@ if TYPE_CHECKING:
     from fedfuse.core.weights import Weights, as_parameters
     from fedfuse.data import Partition
     from fedfuse.engines import EngineSettings
-    from fedfuse.experiment.api import compare, run, run_all
+    from fedfuse.experiment.api import compare, run, run_all, sweep
     from fedfuse.experiment.bench.measure import bench
     from fedfuse.experiment.comparison import Comparison, Spread
     from fedfuse.experiment.cost import expected_seconds
@@ -199,6 +205,8 @@ if TYPE_CHECKING:
     from fedfuse.experiment.searching import search
     from fedfuse.experiment.starter import starter
     from fedfuse.experiment.stored import load_run
+    from fedfuse.experiment.sweep import Sweep
+    from fedfuse.experiment.variants import Range
     from fedfuse.federation import Engine, Recipe, RoundRecord
     from fedfuse.federation.client import Clients
     from fedfuse.federation.events import EventLog

@@ -47,7 +47,7 @@ class OneByOne(BatchProgress):
             self.run = self.open.enter_context(shown)
         elif kind == "study_run_started":
             self.run.begin(event["run"], event["rounds"])
-        elif kind == "study_run_finished":
+        elif kind in ("study_run_finished", "study_run_stopped"):
             self.run.end()
         elif not kind.startswith("study_"):
             self.run(event)
@@ -68,7 +68,7 @@ class SideBySide(BatchProgress):
             self.tasks[label] = self.bars.begin("  rounds", event["rounds"], event["done"], title=label)
         elif kind == "study_run_advanced":
             self.bars.update(self.tasks[event["run"]], completed=event["done"])
-        elif kind == "study_run_finished":
+        elif kind in ("study_run_finished", "study_run_stopped"):
             self._end(event["run"])
 
     def _end(self, label: str) -> None:

@@ -11,6 +11,7 @@ SECTIONS = {
         "init": "fedfuse.cli.init:init",
         "run": "fedfuse.cli.run:run",
         "compare": "fedfuse.cli.compare:compare",
+        "sweep": "fedfuse.cli.sweep:sweep",
     },
     "Models": {
         "fuse": "fedfuse.cli.fuse:fuse",

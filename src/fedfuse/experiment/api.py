@@ -11,6 +11,7 @@ from fedfuse.experiment.comparison.running import silence
 from fedfuse.experiment.progress import listeners
 from fedfuse.experiment.result import RunResult
 from fedfuse.experiment.run import Experiment, Given, run_folder
+from fedfuse.experiment.sweep import Sweep, plan_sweep
 from fedfuse.experiment.variants.axes import Overs
 from fedfuse.federation.events import Listener
 from fedfuse.federation.folder import RunFolder
@@ -75,6 +76,40 @@ def compare(
     for remark in study.remarks:
         listener({"event": "study_remark", "remark": remark})
     return complete(rehearse(study.cells, overwrite), jobs, listener, study.folder)
+
+
+def sweep(
+    experiment: Given,
+    over: Overs | Sequence[str],
+    *,
+    budget: int | None = None,
+    seeds: int | Sequence[int] = (),
+    sampler: str | None = None,
+    sampler_seed: int = 0,
+    prune: bool = False,
+    assignments: Sequence[str] = (),
+    jobs: int = 1,
+    out: str | Path | None = None,
+    progress: bool | Listener = False,
+    **sections: Any,
+) -> Sweep:
+    """Try settings of an experiment: every combination, or as many as ``budget`` says, those next that did well so far.
+
+    ``over`` maps keys to lists, a ``Range``, or texts as the command line has them. The same call goes on with a sweep
+    that was interrupted, and with a larger budget adds to it. ``sampler`` is ``grid``, ``random`` or ``tpe`` (Optuna's,
+    the default with a budget). ``prune`` stops runs that are worse than the median of earlier ones.
+
+    >>> short = {"federation": {"rounds": 1}, "training": {"epochs": 1}}
+    >>> found = fedfuse.sweep("digits", {"training.batch_size": [16, 64]}, method="fedavg", **short)
+    >>> sorted(trial.values["training.batch_size"] for trial in found.trials)
+    [16, 64]
+    """
+    chosen = [seeds] if isinstance(seeds, int) else seeds
+    plan = plan_sweep(experiment, over, budget, chosen, assignments, sections, sampler, sampler_seed, prune, out)
+    listener = _told(progress)
+    for remark in plan.remarks:
+        listener({"event": "study_remark", "remark": remark})
+    return plan.run(jobs, listener)
 
 
 def run_all(

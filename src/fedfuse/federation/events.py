@@ -147,6 +147,16 @@ def finished_rounds(path: Path, until: Mark) -> list[dict[str, Any]] | None:
     return events if len(events) == len(finished) else None
 
 
+def finished_so_far(path: Path) -> Iterator[dict[str, Any]]:
+    """The events of finished rounds up to a line that is no event."""
+    for line in _lines(path):
+        if line.startswith(FINISHED):
+            event = _event(line)
+            if event is None:
+                return
+            yield event
+
+
 def has_finished_rounds(path: Path) -> bool:
     return any(line.startswith(FINISHED) for line in _lines(path))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from fedfuse.core.errors import RunFolderError
-from fedfuse.federation.events import Event, Mark, finished_rounds, last_event, read_events
+from fedfuse.federation.events import Event, Mark, finished_rounds, finished_so_far, last_event, read_events
 from fedfuse.federation.state import RoundRecord
 
 LOG = "log"
@@ -31,6 +31,11 @@ def rounds_of_finished(log: Path) -> tuple[RoundRecord, ...]:
     if rounds is None:
         raise _changed(log, "it was edited or cut")
     return rounds
+
+
+def rounds_so_far(log: Path) -> tuple[RoundRecord, ...]:
+    """Those that the log of a run has now, whatever becomes of the last of them if the run is killed."""
+    return _records(log, finished_so_far(log))
 
 
 def _records(log: Path, events: Iterable[Event]) -> tuple[RoundRecord, ...]:

@@ -92,7 +92,7 @@ def remark(said: str, entrants: Sequence[Entrant]) -> str | None:
     if not unfit:
         return None
     if len(unfit) == len(entrants):
-        raise _misfit(f"{said} fits no method of this comparison", [one.unfit[said] for one in unfit])
+        raise misfit(f"{said} fits no method of this comparison", [one.unfit[said] for one in unfit])
     several = len({one.config.name for one in entrants}) > 1
     names = [f"{one.config.name} {one.config.method.called}" if several else one.config.method.called for one in unfit]
     return f"{said} changes nothing in {', '.join(dict.fromkeys(names))}: no such key there"
@@ -105,11 +105,12 @@ def check_axes(axes: Sequence[Axis], entrants: Sequence[Entrant]) -> None:
             said = axis.change(axis.values[0]).said.rpartition("=")[0]
             errors = [error for one in entrants for text, error in one.unfit.items() if text.startswith(said)]
             if errors:
-                raise _misfit(f"{axis.said} fits nothing here", errors)
+                raise misfit(f"{axis.said} fits nothing here", errors)
             raise ConfigError(f"{axis.said}: method '{axis.address[1]}' is not among those that are run")
 
 
-def _misfit(what: str, errors: Sequence[UnknownKeyError]) -> UnknownKeyError:
+def misfit(what: str, errors: Sequence[UnknownKeyError]) -> UnknownKeyError:
+    """The sentence for a key that nobody has, with the nearest that somebody has."""
     nearest = max(errors, key=lambda error: len(error.at))
     known = {key for error in errors if error.at == nearest.at for key in error.known}
     return UnknownKeyError(nearest.key, known, nearest.at, f"{what}: ")

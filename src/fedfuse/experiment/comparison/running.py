@@ -54,28 +54,28 @@ def finished_runs(
 
 def _one_by_one(cells: Sequence[Cell], listener: Listener) -> Iterator[tuple[Cell, RunResult]]:
     for cell in cells:
-        listener(_of(cell, "study_run_started", rounds=cell.experiment.config.federation.rounds, done=0))
+        listener(told_of(cell, "study_run_started", rounds=cell.experiment.config.federation.rounds, done=0))
         result = _run(cell, listener)
-        listener(_of(cell, "study_run_finished", summary=result.summary))
+        listener(told_of(cell, "study_run_finished", summary=result.summary))
         yield cell, result
 
 
 def _side_by_side(cells: Sequence[Cell], jobs: int, listener: Listener) -> Iterator[tuple[Cell, RunResult]]:
     def started(cell: Cell, done: int) -> None:
-        listener(_of(cell, "study_run_started", rounds=cell.experiment.config.federation.rounds, done=done))
+        listener(told_of(cell, "study_run_started", rounds=cell.experiment.config.federation.rounds, done=done))
 
     def advanced(cell: Cell, done: int) -> None:
-        listener(_of(cell, "study_run_advanced", done=done))
+        listener(told_of(cell, "study_run_advanced", done=done))
 
     for cell in in_processes(cells, jobs, started, advanced):
         result = _read(cell)
-        listener(_of(cell, "study_run_finished", summary=result.summary))
+        listener(told_of(cell, "study_run_finished", summary=result.summary))
         yield cell, result
 
 
 def _run(cell: Cell, listener: Listener) -> RunResult:
     return cell.experiment.run(
-        cell.folder.path, resume=cell.keep, overwrite=not cell.keep, listeners=(_named(cell, listener),)
+        cell.folder.path, resume=cell.keep, overwrite=not cell.keep, listeners=(named(cell, listener),)
     )
 
 
@@ -84,10 +84,11 @@ def _read(cell: Cell) -> RunResult:
     return cell.experiment.run(cell.folder.path, resume=True)
 
 
-def _of(cell: Cell, event: str, **fields: Any) -> Event:
+def told_of(cell: Cell, event: str, **fields: Any) -> Event:
+    """What listeners hear of a run."""
     return {"event": event, "run": cell.label, **fields}
 
 
-def _named(cell: Cell, listener: Listener) -> Listener:
+def named(cell: Cell, listener: Listener) -> Listener:
     """A listener who is told whose events they are."""
     return lambda event: listener({**event, "run": cell.label})

@@ -72,15 +72,17 @@ class Range:
         return tuple(range(int(self.low), int(self.high) + 1))
 
     def at(self, share: float) -> float:
-        """The number at a share of the way."""
+        """The number at a share of the way, in digits that can be read."""
         if share in (0.0, 1.0):
             return self.high if share else self.low
+        value = self.between(share)
+        return round(value) if self.is_whole else float(f"{value:.{DIGITS}g}")
+
+    def between(self, share: float) -> float:
+        """The number at a share of the way."""
         one, other = (math.log(self.low), math.log(self.high)) if self.log else (self.low, self.high)
         value = one + share * (other - one)
-        return self.rounded(math.exp(value) if self.log else value)
-
-    def rounded(self, value: float) -> float:
-        return round(value) if self.is_whole else float(f"{value:.{DIGITS}g}")
+        return math.exp(value) if self.log else value
 
 
 @dataclass(frozen=True)

@@ -24,14 +24,16 @@ UNFIT = re.compile(r"[^A-Za-z0-9._+-]+")
 
 def words_of(changes: Sequence[Change], among: Collection[Address] | None = None) -> str:
     """Changes as one word: ``alpha=0.1-epochs=2``. Keys are as short as they can be ``among`` all that are changed."""
-    keys = [key_of(address) for address in (among or [change.address for change in changes])]
-    return "-".join(_word(_short(key_of(change.address), keys), change.value) for change in changes)
+    keys = list(dict.fromkeys(key_of(address) for address in (among or [change.address for change in changes])))
+    short = dict(zip(keys, short_keys(keys), strict=True))
+    return "-".join(_word(short[key_of(change.address)], change.value) for change in changes)
 
 
 def named(config: ExperimentConfig, changes: Sequence[Change], among: Collection[Address]) -> ExperimentConfig:
     """The experiment under the name of a variant: what its method has otherwise is said of the method."""
-    of_method = [change for change in changes if change.address[0] == "method"]
-    others = [change for change in changes if change.address[0] != "method"]
+    telling = [change for change in changes if change.address not in IN_THE_NAME]
+    of_method = [change for change in telling if change.address[0] in ("method", "methods")]
+    others = [change for change in telling if change not in of_method]
     if others:
         config = config.model_copy(update={"name": _joined(config.name, words_of(others, among))})
     if of_method:
@@ -91,6 +93,11 @@ def _plain_word(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "+".join(map(_plain_word, value)) or "none"
     return str(value)
+
+
+def short_keys(keys: Sequence[Address]) -> list[str]:
+    """Keys as short as they can be beside each other."""
+    return [_short(key, keys) for key in keys]
 
 
 def _short(key: Address, keys: Sequence[Address]) -> str:
