@@ -19,6 +19,7 @@ __all__ = [
     "DataError",
     "Engine",
     "EngineSettings",
+    "Estimate",
     "EventLog",
     "Expected",
     "Experiment",
@@ -71,6 +72,7 @@ __all__ = [
     "check_data",
     "compare",
     "doctor",
+    "estimate",
     "expected_seconds",
     "fuse",
     "kl",
@@ -105,6 +107,7 @@ _PLACES = {
     "DataError": "fedfuse.core.errors",
     "Engine": "fedfuse.federation",
     "EngineSettings": "fedfuse.engines",
+    "Estimate": "fedfuse.experiment.estimate",
     "EventLog": "fedfuse.federation.events",
     "Expected": "fedfuse.parts.protocol",
     "Experiment": "fedfuse.experiment.run",
@@ -156,6 +159,7 @@ _PLACES = {
     "check_data": "fedfuse.experiment.data_check",
     "compare": "fedfuse.experiment.api",
     "doctor": "fedfuse.experiment.doctor",
+    "estimate": "fedfuse.experiment.api",
     "expected_seconds": "fedfuse.experiment.cost",
     "fuse": "fedfuse.fusing.api",
     "kl": "fedfuse.runtime.losses",
@@ -184,12 +188,13 @@ if TYPE_CHECKING:
     from fedfuse.core.weights import Weights, as_parameters
     from fedfuse.data import Partition
     from fedfuse.engines import EngineSettings
-    from fedfuse.experiment.api import compare, run, run_all, sweep
+    from fedfuse.experiment.api import compare, estimate, run, run_all, sweep
     from fedfuse.experiment.bench.measure import bench
     from fedfuse.experiment.comparison import Comparison, Spread
     from fedfuse.experiment.cost import expected_seconds
     from fedfuse.experiment.data_check import check_data
     from fedfuse.experiment.doctor import doctor
+    from fedfuse.experiment.estimate import Estimate
     from fedfuse.experiment.listing import (
         list_datasets,
         list_keys,

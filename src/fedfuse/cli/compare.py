@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fedfuse.cli.options import Assignments, Jobs, Overs, Quiet, Verbose, Workers
+from fedfuse.cli.options import Assignments, Estimated, Jobs, Overs, Quiet, Verbose, Workers
 from fedfuse.cli.words import go_on_with, seeds_of, words_of
 from fedfuse.experiment.finding import check_keys, check_method
 
@@ -30,6 +30,7 @@ def compare(
     out: Annotated[Path | None, typer.Option(help="folder for all runs (default: runs/compare-NAME-CHANGES)")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="replace other runs that are in its folders")] = False,
     over: Overs = None,
+    estimate: Estimated = False,
     jobs: Jobs = 1,
     workers: Workers = None,
     quiet: Quiet = False,
@@ -43,10 +44,11 @@ def compare(
     from rich.console import Console
 
     from fedfuse.cli.batch import batch_progress
-    from fedfuse.cli.console import print_facts, print_sheet, say
+    from fedfuse.cli.console import print_estimate, print_facts, print_sheet, say
     from fedfuse.cli.metric_results import comparison_metric_sheets
     from fedfuse.cli.verbose import Narrator, together
     from fedfuse.experiment.comparison import complete, plan, rehearse
+    from fedfuse.experiment.estimate import estimate_all
     from fedfuse.experiment.sheets import comparison_facts, comparison_sheet
 
     changes = [*([f"engine.workers={workers}"] if workers is not None else []), *(assignments or ())]
@@ -55,6 +57,13 @@ def compare(
     screen = Console(quiet=quiet)
     if not quiet:
         say(study.remarks)
+    if estimate:
+        left = [cell.experiment.config for cell in study.cells if not cell.is_finished]
+        if left:
+            print_estimate(estimate_all, left, jobs)
+        else:
+            say(["every run is finished, and nothing is left to run"])
+        return
     progress = batch_progress(screen, jobs)
     listener = together(progress, Narrator(screen)) if verbose and not quiet else progress
     try:

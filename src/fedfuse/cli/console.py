@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -11,6 +11,7 @@ from rich.console import Console
 from fedfuse.core.plain_json import dumps
 
 if TYPE_CHECKING:
+    from fedfuse.experiment.estimate import Estimate
     from fedfuse.federation.events import Event
     from fedfuse.report.sheet import Sheet
 
@@ -33,6 +34,13 @@ def print_facts(**facts: object) -> None:
     """One line per fact, name first."""
     for name, value in facts.items():
         console.print(f"{name:8} {value}", highlight=False, markup=False, soft_wrap=True)
+
+
+def print_estimate(estimate: Callable[..., Estimate], *of: object) -> None:
+    """What something would cost, found while one waits."""
+    with console.status("playing a few rounds in miniature"):
+        found = estimate(*of)
+    print_facts(**found.facts())
 
 
 def say(remarks: Iterable[str]) -> None:

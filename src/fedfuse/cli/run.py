@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fedfuse.cli.imports import quick_imports
-from fedfuse.cli.options import Assignments, Quiet, Verbose, Workers
+from fedfuse.cli.options import Assignments, Estimated, Quiet, Verbose, Workers
 from fedfuse.cli.words import go_on_with
 from fedfuse.experiment.finding import check_keys
 
@@ -24,6 +24,7 @@ def run(
     engine: Annotated[str | None, typer.Option(metavar="ENGINE", help="where clients run: local or ray")] = None,
     workers: Workers = None,
     address: Annotated[str | None, typer.Option(help="with --engine ray: the cluster to join")] = None,
+    estimate: Estimated = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the run's events, a line of JSON each")] = False,
@@ -35,16 +36,20 @@ def run(
     with quick_imports():
         from rich.console import Console
 
-        from fedfuse.cli.console import print_event, print_facts, print_sheet, say
+        from fedfuse.cli.console import print_estimate, print_event, print_facts, print_sheet, say
         from fedfuse.cli.metric_results import metric_sheets
         from fedfuse.cli.progress import RunProgress
         from fedfuse.cli.remarks import how_to_go_on, nothing_to_resume
         from fedfuse.cli.verbose import Narrator
+        from fedfuse.experiment.estimate import estimate_of
         from fedfuse.experiment.lessons import check_that_something_was_learnt
         from fedfuse.experiment.run import Experiment, run_folder
         from fedfuse.experiment.sheets import closing_facts, summary_sheet
 
     loaded = Experiment.load(experiment, changes)
+    if estimate:
+        print_estimate(estimate_of, loaded.config)
+        return
     folder = run_folder(experiment, out, resume) or loaded.default_folder
     config = loaded.config
     quiet = quiet or as_json

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedfuse.cli.console import console, print_facts, print_sheet, say
-from fedfuse.cli.options import Assignments, Overs
+from fedfuse.cli.console import console, print_estimate, print_facts, print_sheet, say
+from fedfuse.cli.options import Assignments, Estimated, Overs
 from fedfuse.cli.words import go_on_with, seeds_of
 from fedfuse.experiment.finding import check_method, find_experiment
 
@@ -30,6 +30,7 @@ def sweep(
     prune: Annotated[bool, typer.Option("--prune", help="stop runs that are worse than the median so far")] = False,
     assignments: Assignments = None,
     jobs: Annotated[int, typer.Option(min=1, help="trials at the same time, each in its own process")] = 1,
+    estimate: Estimated = False,
     out: Annotated[Path | None, typer.Option(help="folder for all trials (default: runs/sweep-NAME-CHANGES)")] = None,
 ) -> None:
     """Try settings of an experiment and find the best. The same command goes on, with a larger budget too."""
@@ -43,6 +44,9 @@ def sweep(
     chosen = seeds_of(seeds) if seeds else []
     plan = plan_sweep(experiment, over or (), budget, chosen, said, {}, sampler, sampler_seed, prune, out)
     say(plan.remarks)
+    if estimate:
+        print_estimate(plan.estimate, jobs)
+        return
     progress = batch_progress(console, jobs)
     told = Trials()
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from fedfuse.experiment.comparison import Cell, Comparison, complete, finished_runs, plan, rehearse
 from fedfuse.experiment.comparison.running import silence
+from fedfuse.experiment.estimate import Estimate, estimate_of
 from fedfuse.experiment.progress import listeners
 from fedfuse.experiment.result import RunResult
 from fedfuse.experiment.run import Experiment, Given, run_folder
@@ -45,6 +46,24 @@ def run(
     loaded = Experiment.load(experiment, assignments, **said, **sections)
     folder = run_folder(experiment, out, resume)
     return loaded.run(folder, resume, overwrite, listeners(progress, loaded.config.label))
+
+
+def estimate(
+    experiment: Given,
+    *,
+    method: MethodGiven | None = None,
+    seed: int | None = None,
+    assignments: Sequence[str] = (),
+    **sections: Any,
+) -> Estimate:
+    """What a run would cost here: seconds, memory, traffic and disk. A few rounds are played in miniature.
+
+    >>> cost = fedfuse.estimate("digits", method="fedavg", federation={"rounds": 2})
+    >>> cost.bytes_up == fedfuse.run("digits", method="fedavg", federation={"rounds": 2}).summary["bytes_up"]
+    True
+    """
+    said = {key: value for key, value in (("method", method), ("seed", seed)) if value is not None}
+    return estimate_of(Experiment.load(experiment, assignments, **said, **sections).config)
 
 
 def compare(

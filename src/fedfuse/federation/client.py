@@ -69,6 +69,11 @@ class Clients:
         """Tasks that are done together; no result depends on it."""
         return self._stacking.groups(tasks)
 
+    def stack_of(self, task: Task) -> int:
+        """With how many others a task is done at the same time, in one network; 1: with none."""
+        stack = self._stacking.stack(task)
+        return 1 if stack is None else stack.twin.size
+
     def work_together(self, tasks: Sequence[Task], states: Mapping[int, Tensors]) -> list[tuple[Update, Tensors]]:
         """Train for the tasks of one group."""
         with self.bank.compute.at_work():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +13,23 @@ from fedfuse.core.errors import ConfigError, unknown
 from fedfuse.experiment.comparison.running import silence
 from fedfuse.experiment.config import ExperimentConfig, merge, validate
 from fedfuse.experiment.config.changes import Change, apply, changes_of
+from fedfuse.experiment.estimate import Estimate, estimate_all
 from fedfuse.experiment.judged import judged_on
 from fedfuse.experiment.run import Given, read_raw, where
 from fedfuse.experiment.sweep.importance import importance
 from fedfuse.experiment.sweep.ledger import About, Ledger
 from fedfuse.experiment.sweep.playing import Course
 from fedfuse.experiment.sweep.result import Sweep, trials_of
-from fedfuse.experiment.sweep.space import Space, key_of
-from fedfuse.experiment.sweep.suggesting import Grid, Sampler, suggester
+from fedfuse.experiment.sweep.space import Space, Values, key_of
+from fedfuse.experiment.sweep.suggesting import Grid, RandomSearch, Sampler, suggester
 from fedfuse.experiment.variants import Axis, Range, axes_of, folder_words, words_of
 from fedfuse.experiment.variants.axes import Overs
 from fedfuse.experiment.variants.words import shortened_words
 from fedfuse.federation.events import Listener
 from fedfuse.federation.judging import Judge, On
 
+SOME = 3
+"""Trials that are looked at, where nobody knows which there will be."""
 SAMPLERS = ("grid", "random", "tpe")
 MOST_TRIALS = 100_000
 
@@ -69,6 +72,20 @@ class SweepPlan:
             prune=self.prune,
             window=1 if jobs == 1 else 2 * jobs,
         )
+
+    def likely(self) -> list[ExperimentConfig]:
+        """Some of the experiments that it may try, to tell from them what it will cost."""
+        if self.sampler == "grid":
+            points: Sequence[Values] = Grid(self.space).points[: self.budget]
+        else:
+            search = RandomSearch(self.space, self.seed)
+            points = [search.suggest(number, []) for number in range(min(self.budget, SOME))]
+        return [self.space.config(values, seed) for values in points for seed in self.seeds]
+
+    def estimate(self, jobs: int = 1) -> Estimate:
+        """Of all trials, if none is stopped early."""
+        found = estimate_all(self.likely(), jobs, self.budget * len(self.seeds))
+        return replace(found, may_end_early=found.may_end_early or self.prune)
 
     def _base(self) -> ExperimentConfig:
         return self.space.entrant({}).config
