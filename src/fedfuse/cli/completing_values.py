@@ -223,6 +223,7 @@ FREE = {
     "WORKLOAD",
     "X",
     "image|table",
+    "last|best",
     "lora",
 }
 """Values of which nothing is known before they are written."""

@@ -18,7 +18,7 @@ def export(
     ],
     model: Annotated[str | None, typer.Option(metavar="NAME", help="which model, of a run that has several")] = None,
     which: Annotated[str, typer.Option(metavar="last|best", help="models of the last round or the best")] = "last",
-    client: Annotated[int | None, typer.Option(min=0, metavar="NUMBER", help="the model of a client")] = None,
+    client: Annotated[int | None, typer.Option(min=0, help="the model of a client")] = None,
     number: Annotated[int | None, typer.Option("--round", min=1, help="with --client: the one it had then")] = None,
     trust_own_code: Annotated[
         bool, typer.Option("--trust-own-code", help="call the function that a model with arch own names")
