@@ -106,6 +106,7 @@ def _in_process(*arguments: str) -> dict[str, Any] | None:
     done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], env=os.environ)
     if done.returncode:
         raise RuntimeError(done.stderr)
+    sys.stderr.write(done.stderr)  # why a preset is left out
     return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]
 
 
