@@ -53,7 +53,7 @@ def run(
     folder = run_folder(experiment, out, resume) or loaded.default_folder
     config = loaded.config
     quiet = quiet or as_json
-    if not quiet and resume:
+    if resume and not overwrite and not quiet:
         say(nothing_to_resume(config, folder))
     screen = Console(quiet=quiet)
     told = (Narrator(screen),) if verbose and not quiet else ()
