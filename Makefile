@@ -7,7 +7,7 @@ RUN := $(VENV)/bin/python -m
 PIP := $(RUN) pip --quiet --disable-pip-version-check
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
-.PHONY: demo test test-long test-engines fuzz coverage check format docs index bench bench-quick bench-merges cluster-model check-methods same-bits soak kills crashes audit clean
+.PHONY: demo test test-long test-engines fuzz coverage check format docs index bench bench-quick bench-merges bench-report cluster-model check-methods same-bits soak kills crashes audit clean
 
 demo: $(VENV)/installed
 	$(RUN) fedfuse compare digits --methods fedavg,feddf --seeds 0,1,2 --out runs/demo --overwrite
@@ -66,6 +66,10 @@ bench-quick: $(VENV)/installed
 # Four tasks of one small network, merged in every way: the table of docs/merges.md. A minute and a half of one core.
 bench-merges: $(VENV)/installed
 	$(RUN) benchmarks.merging --write
+
+# How large the page of fedfuse report is for 20 runs of 200 rounds, and how long it takes; some seconds.
+bench-report: $(VENV)/installed
+	$(RUN) benchmarks.report
 
 # What each piece of a round costs here, what that predicts for a cluster, and whether it is true of rounds on one and two
 # processes and Ray nodes: the tables of docs/cluster.md. In the engines' environment, because of Ray.

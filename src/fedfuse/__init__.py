@@ -84,6 +84,7 @@ __all__ = [
     "list_presets",
     "load_model",
     "load_run",
+    "load_runs",
     "make_source",
     "replay",
     "run",
@@ -171,6 +172,7 @@ _PLACES = {
     "list_presets": "fedfuse.experiment.listing",
     "load_model": "fedfuse.models.saved",
     "load_run": "fedfuse.experiment.stored",
+    "load_runs": "fedfuse.experiment.looking.gathering",
     "make_source": "fedfuse.parts.sources.base",
     "replay": "fedfuse.experiment.replay",
     "run": "fedfuse.experiment.api",
@@ -203,6 +205,7 @@ if TYPE_CHECKING:
         list_parts,
         list_presets,
     )
+    from fedfuse.experiment.looking.gathering import load_runs
     from fedfuse.experiment.provenance import Provenance
     from fedfuse.experiment.replay import LastRound, replay
     from fedfuse.experiment.result import RunResult

@@ -13,6 +13,12 @@ SECTIONS = {
         "compare": "fedfuse.cli.compare:compare",
         "sweep": "fedfuse.cli.sweep:sweep",
     },
+    "Runs that are there": {
+        "show": "fedfuse.cli.show:show",
+        "table": "fedfuse.cli.table:table",
+        "plot": "fedfuse.cli.plot:plot",
+        "report": "fedfuse.cli.report:report",
+    },
     "Models": {
         "fuse": "fedfuse.cli.fuse:fuse",
         "export": "fedfuse.cli.export:export",

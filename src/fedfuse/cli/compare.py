@@ -45,11 +45,11 @@ def compare(
 
     from fedfuse.cli.batch import batch_progress
     from fedfuse.cli.console import print_estimate, print_facts, print_sheet, say
-    from fedfuse.cli.metric_results import comparison_metric_sheets
     from fedfuse.cli.verbose import Narrator, together
     from fedfuse.experiment.comparison import complete, plan, rehearse
     from fedfuse.experiment.estimate import estimate_all
-    from fedfuse.experiment.sheets import comparison_facts, comparison_sheet
+    from fedfuse.experiment.looking.metric_sheets import comparison_metric_sheets
+    from fedfuse.experiment.looking.tables import comparison_facts, comparison_sheet
 
     changes = [*([f"engine.workers={workers}"] if workers is not None else []), *(assignments or ())]
     chosen = words_of(methods), seeds_of(seeds) if seeds else []

@@ -209,8 +209,10 @@ KINDS: dict[str, Callable[[Unfinished], Found]] = {
 FREE = {
     "AXIS=LABEL,...",
     "COLUMN",
+    "COLUMN,...",
     "ENTRY",
     "HOST:PORT",
+    "MEASURE",
     "MODEL.KEY=VALUE",
     "MODEL:THEIRS=OURS",
     "MODULE:FUNCTION",
@@ -225,5 +227,6 @@ FREE = {
     "image|table",
     "last|best",
     "lora",
+    "wide|page|column|WxH",
 }
 """Values of which nothing is known before they are written."""

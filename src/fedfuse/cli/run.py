@@ -37,12 +37,12 @@ def run(
         from rich.console import Console
 
         from fedfuse.cli.console import print_estimate, print_event, print_facts, print_sheet, say
-        from fedfuse.cli.metric_results import metric_sheets
         from fedfuse.cli.progress import RunProgress
         from fedfuse.cli.remarks import how_to_go_on, nothing_to_resume
         from fedfuse.cli.verbose import Narrator
         from fedfuse.experiment.estimate import estimate_of
         from fedfuse.experiment.lessons import check_that_something_was_learnt
+        from fedfuse.experiment.looking.metric_sheets import metric_sheets
         from fedfuse.experiment.run import Experiment, run_folder
         from fedfuse.experiment.sheets import closing_facts, summary_sheet
 

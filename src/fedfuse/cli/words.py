@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from fedfuse.core.errors import ConfigError, FedfuseError, shortened
 
 
@@ -32,3 +34,11 @@ def seeds_of(text: str) -> list[int]:
 def go_on_with(command: str) -> FedfuseError:
     """For whoever pressed Ctrl-C."""
     return FedfuseError(f"interrupted; finished rounds are kept, go on with: {command}")
+
+
+def check_free(out: Path | None, overwrite: bool) -> None:
+    """Refuse to write over a file that is there, unless that is wanted."""
+    if out is not None and out.is_dir():
+        raise ConfigError(f"{out} is a folder; give the name of a file")
+    if out is not None and out.exists() and not overwrite:
+        raise ConfigError(f"{out} is there already; choose another --out, or replace it with --overwrite")

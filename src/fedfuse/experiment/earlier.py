@@ -10,6 +10,7 @@ from fedfuse.core.origin import origin
 from fedfuse.experiment.choices import as_begun
 from fedfuse.experiment.config import ExperimentConfig, Raw, read_yaml, validate
 from fedfuse.experiment.longer import Length
+from fedfuse.experiment.provenance import beginning
 from fedfuse.experiment.stored import check_models, load_run
 from fedfuse.federation.checkpoint import Saved, load_checkpoint
 from fedfuse.federation.events import read_events
@@ -105,14 +106,14 @@ def other_versions(folder: RunFolder) -> dict[str, tuple[str, str]]:
 
 def _other_code(config: ExperimentConfig, folder: RunFolder) -> str | None:
     """Whose source is no longer what it was when the run began; None if all of it is."""
-    before = _beginning(folder).get("code", {})
+    before = beginning(folder).get("code", {})
     changed = [address for address, now in config.foreign_code.items() if before.get(address, now) != now]
     return f"was begun with other code behind {changed[0]}; bring it back, {ELSEWHERE}" if changed else None
 
 
 def other_data(facts: Mapping[str, Any], folder: RunFolder) -> str | None:
     """Which examples or distillation inputs are no longer those that the run began with; None if all are."""
-    began = _beginning(folder)
+    began = beginning(folder)
     for what, name in (("data", "the data"), ("source", "the distillation inputs"), ("clock", "the device trace")):
         before, now = began.get(what) or {}, facts.get(what) or {}
         if "sha256" in before and before["sha256"] != now["sha256"]:
@@ -120,14 +121,9 @@ def other_data(facts: Mapping[str, Any], folder: RunFolder) -> str | None:
     return None
 
 
-def _beginning(folder: RunFolder) -> dict[str, Any]:
-    """The event with which the run began, if there is one."""
-    return next((event for event in read_events(folder.events) if event["event"] == "run_started"), {})
-
-
 def as_long_as_begun(config: ExperimentConfig, folder: RunFolder) -> ExperimentConfig:
     """The experiment with as many rounds as the run in a folder was first to have: so it has one name for ever."""
-    rounds = _beginning(folder).get("rounds") if folder.holds_a_run() else None
+    rounds = beginning(folder).get("rounds") if folder.holds_a_run() else None
     if type(rounds) is not int or rounds < 1:
         return config
     return config.model_copy(update={"federation": config.federation.model_copy(update={"rounds": rounds})})

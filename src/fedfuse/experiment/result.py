@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from fedfuse.core.errors import ConfigError, RunFolderError, unknown
+from fedfuse.core.views import Spent
 from fedfuse.data import PartitionReport
 from fedfuse.experiment.assembly import cautions, notes
 from fedfuse.experiment.frames import frame_of
@@ -18,6 +20,9 @@ from fedfuse.federation import RoundRecord
 from fedfuse.federation.folder import RunFolder
 from fedfuse.models import Classifier
 from fedfuse.models.saved import load_model
+
+if TYPE_CHECKING:
+    from fedfuse.experiment.looking.comparison import Comparison
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,6 +87,23 @@ class RunResult:
         """
         file = client_model_file(self.folder, client, round, which)
         return load_model(file, trust_own_code or self.runs_own_code)
+
+    def describe(self, width: int = 80) -> str:
+        """All there is to see of the run in words, as ``fedfuse show`` prints it."""
+        return self._looked_at().describe(width)
+
+    def plot(self, path: str | Path, x: Spent = "rounds", y: str = "accuracy", **options: Any) -> Path:
+        """Write a picture of the run as it lies in its folder; ``options`` are those of ``Comparison.plot``."""
+        return self._looked_at().plot(path, x, y, **options)
+
+    def report(self, path: str | Path, *, title: str | None = None) -> Path:
+        """Write a page of HTML about the run, which opens without a network."""
+        return self._looked_at().report(path, title=title)
+
+    def _looked_at(self) -> Comparison:
+        from fedfuse.experiment.looking.gathering import load_runs
+
+        return load_runs(self.folder.path)
 
     def records(self) -> list[dict[str, Any]]:
         """The history as plain rows, one for every round and model."""

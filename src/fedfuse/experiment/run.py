@@ -35,16 +35,17 @@ from fedfuse.experiment.keeping import Keeping
 from fedfuse.experiment.lessons import doubts
 from fedfuse.experiment.model_files import best_models
 from fedfuse.experiment.playing import Play, Stop
+from fedfuse.experiment.provenance import data_called
 from fedfuse.experiment.result import RunResult
 from fedfuse.experiment.stored import check_models, load_run
 from fedfuse.experiment.variants import folder_words, words_of
 from fedfuse.experiment.variants.words import shortened_words
-from fedfuse.federation import Engine, Snapshot
+from fedfuse.federation import Engine, Snapshot, confusion
 from fedfuse.federation.checkpoint import Saved, go_on_from
 from fedfuse.federation.events import EventLog, Listener
 from fedfuse.federation.folder import RunFolder
 from fedfuse.federation.logged_rounds import LOG
-from fedfuse.federation.summary import summarise
+from fedfuse.federation.summary import ANSWERS_AS_ENSEMBLE, summarise
 from fedfuse.report import draw_run
 
 
@@ -252,13 +253,15 @@ class _Run:
     def _conclude(self, built: Built, snapshot: Snapshot, play: Play) -> RunResult:
         config, server = self.config, snapshot.server
         models = play.keeping.last(snapshot)
-        about = {**config.names(), **built.facts}
+        self._save_confusion(built, snapshot)
+        about = {**config.names(), **built.facts, **({ANSWERS_AS_ENSEMBLE: True} if config.answers_as_ensemble else {})}
         target, metrics = config.evaluation.target_accuracy, config.evaluation.metrics
         summary = summarise(server, about, target, config.recipe.has_server_model, metrics, play.watch)
         if config.evaluation.keep_best and summary["best"]:
             summary["best"]["kept"] = len(best_models(self.folder, summary["best"]["round"]))
         if config.evaluation.pictures:
-            draw_run(self.folder.pictures, server.history, built.partition, target)
+            names = (config.label, data_called(built.facts))
+            draw_run(self.folder.pictures, server.history, built.partition, target, *names)
         said = {"doubts": list(doubts(summary))}
         about_log = {LOG: asdict(self.log.mark())}
         self.log.emit(
@@ -266,3 +269,11 @@ class _Run:
         )
         self.folder.write_summary(summary)  # last: its presence means that the run is complete
         return RunResult(self.folder, summary, tuple(server.history), runs_own_code=True)
+
+    def _save_confusion(self, built: Built, snapshot: Snapshot) -> None:
+        """Of the server's models, what they take each class for."""
+        bank, classes = built.federation.bank, built.dataset.classes
+        if self.config.recipe.has_server_model and classes <= confusion.MOST_LISTED:
+            test, weights = built.federation.test, snapshot.server.weights
+            found = {name: confusion.measured(test, bank.lend(name, own), classes) for name, own in weights.items()}
+            confusion.write(self.folder.confusion, found)

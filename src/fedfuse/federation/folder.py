@@ -61,6 +61,11 @@ class RunFolder:
         return self.path / "summary.json"
 
     @property
+    def confusion(self) -> Path:
+        """Which classes the final models take for which."""
+        return self.path / "confusion.json"
+
+    @property
     def checkpoints(self) -> Path:
         return self.path / "checkpoints"
 
@@ -128,7 +133,8 @@ class RunFolder:
         for name in sorted((*OWN, *OF_ROUNDS)):
             if (folder := self.path / name).is_symlink():
                 folder.unlink()  # and what it points to stays
-        for path in (self.summary, self.events, self.partition, arrays_beside(self.partition), *self._own_files(*OWN)):
+        facts = (self.summary, self.events, self.confusion, self.partition, arrays_beside(self.partition))
+        for path in (*facts, *self._own_files(*OWN)):
             path.unlink(missing_ok=True)
         for folder in self._of_rounds():
             self.remove(folder)

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from fedfuse.experiment.comparison.outcome import Comparison, conclude
+from fedfuse.experiment.comparison.outcome import conclude
 from fedfuse.experiment.comparison.plan import Cell
 from fedfuse.experiment.comparison.processes import in_processes
+from fedfuse.experiment.looking.comparison import Comparison
 from fedfuse.experiment.result import RunResult
 from fedfuse.federation.events import Event, Listener
 
