@@ -21,9 +21,10 @@ from fedfuse.core.weights import Weights
 from fedfuse.federation.absurd import Growth
 from fedfuse.federation.arrivals import Arrivals
 from fedfuse.federation.attendance import Attendance
+from fedfuse.federation.bounds import Bounds
 from fedfuse.federation.client_scores import LATEST_SCORES, NONE, by_prototype, remembered, updated
 from fedfuse.federation.client_states import ClientStates
-from fedfuse.federation.clock.clock import RoundClock
+from fedfuse.federation.clock.clock import Clock, RoundClock
 from fedfuse.federation.collection import Collection
 from fedfuse.federation.inbox import Inbox
 from fedfuse.federation.measures import RoundEvaluation
@@ -66,7 +67,7 @@ class Round:
         self.models = ServerModels(
             self.recipe, federation.settings.batch_norm, self.views, self.memories, self.growth, self.log
         )
-        self.clock = RoundClock(federation.clock, self.history, federation.wanted) if federation.clock else None
+        self.clock = self._clock(federation.clock) if federation.clock else None
         self.measures = RoundEvaluation(
             self.number,
             self.recipe,
@@ -77,11 +78,14 @@ class Round:
             federation.judging,
         )
 
+    def _clock(self, clock: Clock) -> RoundClock:
+        return RoundClock(clock, self.history, self.federation.wanted, self.federation.settings.claims)
+
     def play(self) -> Snapshot:
         tasks = self.tasks()
         collection, states = self.collect(tasks)
         updates = collection.updates
-        screened = self.screen(updates)
+        screened = self.screen(collection.counted())
         merged = self.models.merge(screened.counted, collection.stream)
         view = self.views.fusion(screened.teachers)
         fused = self.models.fuse(view, merged, screened.teachers)
@@ -92,6 +96,7 @@ class Round:
         everybody = self.remember_scores(scores)
         outcome = _Outcome(collection, screened, merged, view, fused, weights, scores, everybody)
         record = self.record(tasks, outcome)
+        collection.bounds.tell(self.log, self.number, self.history)
         self.log.emit("round_finished", **record.to_json())
         return Snapshot(ServerState(self.number, weights, self.memories.all, self.history.plus(record)), states)
 
@@ -139,7 +144,9 @@ class Round:
             federation.engine, log, self.views, self.inbox, self.attendance, self.clock, federation.has_wire
         )
         kept = federation.keeping.of_round(self.number, log.path) if federation.keeping else None
-        collection = Collection(self.recipe, self.views, arrivals, self.growth, shelf, self.states, kept)
+        key = self.views.whole.key.child("moves")
+        bounds = Bounds(self.recipe, federation.settings, tasks, key)
+        collection = Collection(self.recipe, self.views, arrivals, self.growth, bounds, shelf, self.states, kept)
         states = collection.collect(
             tasks, self.is_likely_complete and can_stream(self.recipe, federation.settings.batch_norm)
         )
@@ -148,12 +155,12 @@ class Round:
 
     @property
     def is_likely_complete(self) -> bool:
-        """Whether nobody is likely to be late or refused: nobody was in the last round."""
-        return not self.clock and not (self.history and (self.history[-1].refused or self.history[-1].late))
+        """Whether nobody is likely to be late, refused or out of bounds: nobody was in the last round."""
+        last = self.history[-1] if self.history else None
+        return not self.clock and not (last and (last.refused or last.late or last.screened or last.moves_bounded))
 
-    def screen(self, updates: Sequence[Update]) -> Screened:
-        screened = Screened(updates, updates)
-        if updates:
+    def screen(self, screened: Screened) -> Screened:
+        if screened.counted:
             for index, screen in enumerate(self.recipe.screen):
                 screened = screen.screen(self.views.of(f"screen/{index}"), screened)
         for client, reason in screened.reasons.items():
@@ -222,6 +229,8 @@ class Round:
             absent=absent,
             late=self.attendance.who("late"),
             joined=self.joined,
+            claims_bounded=outcome.collection.bounds.claims_bounded,
+            moves_bounded=outcome.collection.bounds.moves_bounded,
             ensemble_choice=outcome.fused.ensemble,
         )
 

@@ -12,6 +12,9 @@ from fedfuse.federation.clock.settings import ClockSettings
 from fedfuse.parts.merge import BatchNormPolicy
 from fedfuse.parts.metrics import AnyMetric
 
+Trust = Literal["bounded", "taken"]
+"""bounded: within what the round's others set. taken: as it comes."""
+
 
 class FederationSettings(Settings):
     """Rounds and participation."""
@@ -37,6 +40,15 @@ class FederationSettings(Settings):
     )
     keep_clients: bool = Field(
         False, description="keep every client's model of every round, a file each; the run says how much that will be"
+    )
+    claims: Trust = Field(
+        "bounded",
+        description="how much what clients say of themselves counts (examples, labels, scores): bounded by what the "
+        "round's others say, or taken as it comes (docs/robustness.md)",
+    )
+    moves: Trust = Field(
+        "bounded",
+        description="how far and where to one client may move the weights beside the round's others: bounded, or taken",
     )
     clock: ClockSettings | None = Field(
         None, description="simulated seconds for every round, on devices that are slow, late or absent (docs/clock.md)"

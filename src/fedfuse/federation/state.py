@@ -14,7 +14,7 @@ from fedfuse.runtime.evaluate import Values
 
 SELDOM = {
     "metrics", "metrics_before_fusion", "ensemble_metrics", "validation", "ensemble_validation", "clock", "joined",
-    "untaught", "ensemble_choice",
+    "untaught", "ensemble_choice", "claims_bounded", "moves_bounded",
 }  # fmt: skip
 """What is in a record only if there is something to say; so are ``absent`` and ``late``, which a clock has always."""
 
@@ -62,7 +62,10 @@ class RoundRecord:
     """Who did not answer in time."""
     joined: Mapping[int, str] = field(default_factory=dict)
     """Who was never heard before and runs another model than was planned."""
-
+    claims_bounded: tuple[int, ...] = ()
+    """Whose claims about itself counted for less than it said."""
+    moves_bounded: tuple[int, ...] = ()
+    """Whose update counted as a shorter one."""
     ensemble_choice: str = ""
     """Which ensemble taught, and why, where the method chose one (``fuse.target: auto``)."""
 
@@ -89,6 +92,8 @@ class RoundRecord:
                 "refused": tuple(value["refused"]),
                 "screened": tuple(value["screened"]),
                 "absent": tuple(value.get("absent", ())),
+                "claims_bounded": tuple(value.get("claims_bounded", ())),
+                "moves_bounded": tuple(value.get("moves_bounded", ())),
                 "late": tuple(value.get("late", _late_by_the_clock(value))),
                 "joined": {int(client): name for client, name in value.get("joined", {}).items()},
                 "client_accuracy": {int(client): accuracy for client, accuracy in value["client_accuracy"].items()},
@@ -116,6 +121,8 @@ class History(Sequence[RoundRecord]):
         self._length = 0
         self._best: dict[str, float] = {}
         self._joined: dict[int, str] = {}
+        self._claiming: set[int] = set()
+        self._moving: set[int] = set()
         for record in records:
             self._add(record)
 
@@ -124,11 +131,22 @@ class History(Sequence[RoundRecord]):
         """Of all clients that run another model than was planned, the one they run."""
         return self._joined
 
+    @property
+    def claims_bounded(self) -> set[int]:
+        """Whose claims were bounded in any round."""
+        return self._claiming
+
+    @property
+    def moves_bounded(self) -> set[int]:
+        """Whose moves were bounded in any round."""
+        return self._moving
+
     def plus(self, record: RoundRecord) -> History:
         """This history, which stays as it is, and one more round."""
         longer = History()
         longer._shared = self._shared if len(self._shared) == self._length else self._shared[: self._length]
         longer._length, longer._best, longer._joined = self._length, dict(self._best), dict(self._joined)
+        longer._claiming, longer._moving = set(self._claiming), set(self._moving)
         longer._add(record)
         return longer
 
@@ -136,6 +154,8 @@ class History(Sequence[RoundRecord]):
         self._shared.append(record)
         self._length += 1
         self._joined |= record.joined
+        self._claiming |= set(record.claims_bounded)
+        self._moving |= set(record.moves_bounded)
         for name, own in record.prototypes.items():
             self._best[name] = max(self._best.get(name, 0.0), own.accuracy or 0.0)
 

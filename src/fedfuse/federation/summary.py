@@ -109,6 +109,8 @@ def _attendance(history: Sequence[RoundRecord]) -> dict[str, int]:
         "clients_absent": sum(len(record.absent) for record in history),
         "clients_late": sum(len(record.late) for record in history),
         "clients_screened": sum(len(record.screened) for record in history),
+        "claims_bounded": sum(len(record.claims_bounded) for record in history),
+        "moves_bounded": sum(len(record.moves_bounded) for record in history),
         "rounds_in_vain": sum(not record.heard for record in history),
     }
 

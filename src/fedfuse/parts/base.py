@@ -6,10 +6,11 @@ knowledge distillation ``fuse`` on the server and ``local`` or ``protocol`` on c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from fedfuse.core.messages import Tensors
 from fedfuse.core.part import Part
 from fedfuse.parts.tensor_spec import TensorSpec
 from fedfuse.runtime.bank import ModelBank
@@ -52,3 +53,10 @@ class MethodPart(Part):
 
     def check(self, context: CheckContext) -> None:
         """Raise a ConfigError with the reason if this part cannot work in this setting."""
+
+    def within_bounds(self, said: Sequence[Tensors], examples: Sequence[int]) -> list[Tensors]:
+        """What a round's clients told this part, none of it out of all proportion to what the others did.
+
+        ``examples`` are theirs, within bounds already. Whoever says nothing unusual keeps the very object (claims.py).
+        """
+        return list(said)

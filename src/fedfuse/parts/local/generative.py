@@ -25,6 +25,7 @@ from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.models import create
 from fedfuse.parts.base import CheckContext, Shapes
+from fedfuse.parts.claims import counts_within
 from fedfuse.parts.context import ClientContext, ServerView
 from fedfuse.parts.local.generator import WEIGHTS, Committee, Generator, GeneratorSettings, Training, label_weights
 from fedfuse.parts.local.objective import Batch, Hooks, Objective
@@ -81,6 +82,9 @@ class Generative(Objective):
 
     def update_spec(self, bank: ModelBank, prototype: str) -> Shapes:
         return {COUNTS: TensorSpec((bank.classes,), least=0, most=MOST_EXAMPLES)} if self.is_on else {}
+
+    def within_bounds(self, said: Sequence[Tensors], examples: Sequence[int]) -> list[Tensors]:
+        return counts_within(said, COUNTS, examples)
 
     def after_round(self, view: ServerView, updates: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:
         """Train the generator to please the classifiers that came back."""

@@ -22,6 +22,7 @@ import torch
 from fedfuse.core.messages import Task, Tensors, Update, of_part
 from fedfuse.core.weights import Layout, Weights
 from fedfuse.models.chain import Link, carry_over, chain
+from fedfuse.parts.claims import counts_within
 from fedfuse.parts.context import ClientContext, CombinedPredictions, ServerView
 from fedfuse.parts.protocol.base import Carries, ClientResult, Draw, Expected, ExtraLoss, Protocol
 from fedfuse.parts.tensor_spec import MOST_EXAMPLES, TensorSpec
@@ -92,6 +93,9 @@ class LayerByLayer(Protocol):
         layout = Layout(tuple((name, shapes[name]) for name in link.names), ())
         counts = TensorSpec((view.bank.classes,), least=0, most=MOST_EXAMPLES)
         return Expected(layout, extras={COUNTS: counts} if stage == len(links) - 1 else {})
+
+    def within_bounds(self, said: Sequence[Tensors], examples: Sequence[int]) -> list[Tensors]:
+        return counts_within(said, COUNTS, examples)
 
     def after_round(
         self, view: ServerView, updates: Sequence[Update], predictions: CombinedPredictions | None

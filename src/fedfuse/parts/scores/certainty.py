@@ -20,10 +20,12 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from fedfuse.core.fences import within_fences
 from fedfuse.core.messages import Tensors
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.parts.base import Shapes
+from fedfuse.parts.claims import scaled, shares_claimed
 from fedfuse.parts.context import ClientContext
 from fedfuse.parts.scores.base import Said, Scores
 from fedfuse.parts.tensor_spec import TensorSpec
@@ -72,6 +74,10 @@ class ByCertainty(Scores):
 
     def spec(self, inputs: int, classes: int) -> Shapes:
         return {SCORES: TensorSpec((inputs,), least=0, most=1 + FLOOR)}
+
+    def within_bounds(self, said: Sequence[Tensors], examples: Sequence[int]) -> list[Tensors]:
+        claimed = shares_claimed([own[SCORES] for own in said])
+        return scaled(said, SCORES, within_fences(claimed))
 
     def weights(self, said: Sequence[Said]) -> list[Tensor]:
         scores = torch.stack([one.update.extras[SCORES].double() for one in said])

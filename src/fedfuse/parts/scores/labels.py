@@ -10,6 +10,7 @@ from torch import Tensor
 
 from fedfuse.core.messages import Tensors
 from fedfuse.parts.base import Shapes
+from fedfuse.parts.claims import counts_within
 from fedfuse.parts.context import ClientContext
 from fedfuse.parts.scores.base import Said, Scores
 from fedfuse.parts.tensor_spec import MOST_EXAMPLES, TensorSpec
@@ -29,6 +30,9 @@ class ByLabels(Scores):
 
     def spec(self, inputs: int, classes: int) -> Shapes:
         return {COUNTS: TensorSpec((classes,), least=0, most=MOST_EXAMPLES)}
+
+    def within_bounds(self, said: Sequence[Tensors], examples: Sequence[int]) -> list[Tensors]:
+        return counts_within(said, COUNTS, examples)
 
     def weights(self, said: Sequence[Said]) -> list[Tensor]:
         counts = torch.stack([one.update.extras[COUNTS] for one in said])
