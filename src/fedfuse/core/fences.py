@@ -26,7 +26,7 @@ WIDEST = 100.0
 """No fence is farther than so many times the upper quartile, however the others differ."""
 
 
-def upper_fences(sizes: Sequence[float], slack: float = SLACK) -> list[float]:
+def upper_fences(sizes: Sequence[float]) -> list[float]:
     """For each size, the largest that it may be beside the others; infinite where there is nobody to compare with.
 
     Others that are zero say nothing about how large one is. Nine clients are alike, and the last one is not:
@@ -40,9 +40,9 @@ def upper_fences(sizes: Sequence[float], slack: float = SLACK) -> list[float]:
     fences = np.full(len(values), math.inf)
     logs = np.log(values[known])
     if len(logs) > 1:
-        fences[known] = _above(_quartiles_of_others(logs), slack if len(logs) > FEW else SLACK_OF_FEW)
+        fences[known] = _above(_quartiles_of_others(logs), len(logs) - 1)
     if len(logs) and not known.all():
-        fences[~known] = _above(np.quantile(logs, (0.25, 0.75)), slack if len(logs) >= FEW else SLACK_OF_FEW)
+        fences[~known] = _above(np.quantile(logs, (0.25, 0.75)), len(logs))
     return [float(fence) for fence in fences]
 
 
@@ -58,8 +58,9 @@ def lower_fences(values: Sequence[float], least_spread: float) -> tuple[list[flo
     return [float(fence) for fence in fences], [float(quartile) for quartile in first]
 
 
-def _above(quartiles: NDArray[np.float64], slack: float) -> NDArray[np.float64]:
+def _above(quartiles: NDArray[np.float64], others: int) -> NDArray[np.float64]:
     first, third = quartiles
+    slack = SLACK if others >= FEW else SLACK_OF_FEW
     beyond = np.clip(RANGES * (third - first), math.log(slack), math.log(WIDEST))
     return np.asarray(np.exp(third + beyond))
 

@@ -32,6 +32,7 @@ from fedfuse.federation.clock.clock import Clock
 from fedfuse.federation.clock.settings import ClockSettings
 from fedfuse.federation.clock.work import RoundWork
 from fedfuse.federation.events import EventLog
+from fedfuse.federation.hostile import HostileClients
 from fedfuse.federation.judging import On
 from fedfuse.federation.kept_clients import kept_bytes
 from fedfuse.federation.metrics import Metrics
@@ -170,6 +171,8 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None,
         key=key,
         together=clients_per_round(settings, len(parties)),
     )
+    if config.attack:
+        clients = HostileClients.of(clients, config.attack)
     by_batch = config.federation.batch_norm == "batch"
     on_validation = measures_validation(config, len(splits.validation))
     metrics = Metrics(config.evaluation.metrics, dataset.class_names, log) if config.evaluation.metrics else None

@@ -56,9 +56,17 @@ class Clients:
     """How many clients a round has."""
 
     def examples_of(self, task: Task) -> int:
-        """How many examples the answer to a task stands for."""
+        """How many examples a task is done with."""
         datasets, client = self.datasets, task.client
         return datasets.size(client) if isinstance(datasets, ClientDatasets) else len(datasets[client])
+
+    def announced(self, task: Task) -> int:
+        """How many examples the answer to a task will say that it stands for."""
+        return self.examples_of(task)
+
+    def examples(self, client: int) -> Examples:
+        """What a client trains on."""
+        return self.datasets[client]
 
     def work(self, task: Task, state: Tensors) -> tuple[Update, Tensors]:
         """Train for one task. The result depends on the arguments and the key only."""
@@ -130,7 +138,7 @@ class Clients:
             return self._answer(replace(client, model=model, bank=self.bank), hooks, trained.stats, trained.weights)
 
     def _answer(self, client: ClientContext, hooks: Hooks, done: LoopStats, trained: Weights) -> tuple[Update, Tensors]:
-        task, result = client.task, self.recipe.protocol.answer(self._of_protocol(client), trained)
+        task, result = client.task, self._result(client, trained)
         extras = {**within(LOCAL, hooks.extras()), **within(PROTOCOL, result.extras)}
         kept = {**within(LOCAL, hooks.state()), **within(PROTOCOL, result.state)}
         sent, packed = self._packed(result, client)
@@ -146,6 +154,10 @@ class Clients:
             test_outputs=tested,
         )
         return update, {**kept, **packed, **learnt}
+
+    def _result(self, client: ClientContext, trained: Weights) -> ClientResult:
+        """What the client sends and keeps, before links pack it."""
+        return self.recipe.protocol.answer(self._of_protocol(client), trained)
 
     def _context(self, task: Task, state: Tensors) -> ClientContext:
         """The client with the weights with which it turns to its own examples; perhaps it learns before that."""
@@ -169,7 +181,7 @@ class Clients:
             task=task,
             model=lend(start),
             start=start,
-            examples=self.datasets[task.client],
+            examples=self.examples(task.client),
             transform=self.transform,
             training=training,
             learning_rate=training.rate(task.round, self.rounds),

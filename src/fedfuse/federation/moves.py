@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from fedfuse.core.fences import FEW, SLACK, lower_fences, upper_fences
+from fedfuse.core.fences import FEW, lower_fences, upper_fences
 from fedfuse.core.messages import Task, Update
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
@@ -30,8 +30,6 @@ LEAST_SPREAD = 0.1
 """Cosines that differ by less are alike."""
 AGAINST = -0.2
 """A cosine that is clearly negative: honest clients with few classes may well be at right angles to the others."""
-LOOSE = 10.0
-"""How many times the others' upper quartile anything but parameters may be, such as statistics of few examples."""
 PARAMETERS, BUFFERS = "parameters", "buffers"
 Lengths = dict[str, dict[int, float]]
 """By what moved, and by client."""
@@ -97,16 +95,16 @@ class Moves:
         for prototype, lengths in self.lengths.items():
             for what, all_lengths in lengths.items():
                 own = {client: length for client, length in all_lengths.items() if client in clients}
-                for client, fence in _beyond(own, SLACK if what == PARAMETERS else LOOSE).items():
+                for client, fence in _beyond(own).items():
                     factors.setdefault(client, {})[what] = fence / own[client]
                     shortened.setdefault(client, f"{what}: moved {own[client]:.3g}, counts as {fence:.3g}")
             against |= _against({c: s for c, s in self.sketches[prototype].items() if c in clients})
         return Judged(factors, shortened, against)
 
 
-def _beyond(lengths: Mapping[int, float], slack: float) -> dict[int, float]:
+def _beyond(lengths: Mapping[int, float]) -> dict[int, float]:
     """The fences of those that are beyond them."""
-    fences = dict(zip(lengths, upper_fences(list(lengths.values()), slack), strict=True))
+    fences = dict(zip(lengths, upper_fences(list(lengths.values())), strict=True))
     return {client: fence for client, fence in fences.items() if lengths[client] > fence}
 
 

@@ -20,6 +20,7 @@ from fedfuse.engines import AnyEngine, LocalEngineSettings
 from fedfuse.experiment.config.error_messages import in_short
 from fedfuse.experiment.config.older import renewed
 from fedfuse.federation import EvaluationSettings, FederationSettings, Recipe
+from fedfuse.federation.attack import Attacks
 from fedfuse.federation.checkpoint import Identity
 from fedfuse.methods import FILE_NAME, METHODS, Method, find_method, method_names
 from fedfuse.models import AnyArchitecture
@@ -67,6 +68,9 @@ class ExperimentConfig(Settings):
         default_factory=dict, description="what this experiment changes in a method's parts, for each method it may run"
     )
     source: AnySource = Field(default_factory=HeldOut, description="distillation inputs, for methods that need them")
+    attack: Attacks = Field(
+        (), description="what hostile clients do, for experiments about defences; a mapping, or a list of them"
+    )
     evaluation: EvaluationSettings = Field(default_factory=EvaluationSettings, description="what is measured")
     compute: ComputeSettings = Field(default_factory=ComputeSettings, description="device, threads, precision")
     engine: AnyEngine = Field(default_factory=LocalEngineSettings, description="where clients run")
@@ -153,6 +157,8 @@ class ExperimentConfig(Settings):
         not_bits["data"] = self.data.unsaid
         if isinstance(self.source, OtherDataset):
             not_bits["source"] = {"data": self.source.data.unsaid}
+        if not self.attack:
+            not_bits["attack"] = True
         not_bits["federation"] = _as_before(self.federation, ("clock", "keep_clients"))
         dump = self.model_dump(mode="json", exclude=not_bits)
         code = self.foreign_code
@@ -161,7 +167,8 @@ class ExperimentConfig(Settings):
     @cached_property
     def foreign_code(self) -> dict[str, str]:
         """By address, a hash of the source of every part, network and function that is not ours."""
-        parts = (self.partition, self.method, self.source, self.training, self.evaluation, *self.models.values())
+        sections = (self.partition, self.method, self.source, self.training, self.evaluation)
+        parts = (*sections, *self.attack, *self.models.values())
         addresses = [address for part in parts for address in sorted(set(addresses_in(part)))]
         return {address: source_sha256(address) for address in (*self.data.own_code, *addresses)}
 
