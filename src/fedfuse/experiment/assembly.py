@@ -155,8 +155,9 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None,
     transform = Transform.of(dataset, config.data)
     bank = _bank(config, dataset, compute)
     source = _source(config, dataset, splits, transform, compute)
-    _check_parts(config, bank, source, has_validation=len(splits.validation) > 0)
     parties, settings = _parties(config, assignment)
+    most = _most_in_a_round(config, settings, len(parties))
+    _check_parts(config, bank, source, len(splits.validation) > 0, most)
     _check_students(config, settings, len(parties))
     clients_per_round(config.federation, len(assignment))
     clients = Clients(
@@ -218,11 +219,20 @@ def _bank(config: ExperimentConfig, dataset: Dataset, compute: Compute) -> Model
     return bank
 
 
-def _check_parts(config: ExperimentConfig, bank: ModelBank, source: Source | None, has_validation: bool) -> None:
+def _most_in_a_round(config: ExperimentConfig, settings: FederationSettings, clients: int) -> dict[str, int]:
+    """How many clients of each model a round can have."""
+    wanted = clients_per_round(settings, clients)
+    running = prototypes_of(tuple(config.models), settings, clients).clients_of
+    return {name: min(wanted, number) for name, number in running.items()}
+
+
+def _check_parts(
+    config: ExperimentConfig, bank: ModelBank, source: Source | None, has_validation: bool, most: Mapping[str, int]
+) -> None:
     """Every part can work in this experiment."""
     recipe, key = config.recipe, Key(config.seed)
     inputs = None if source is None else _inputs_per_round(recipe, source, key)
-    context = CheckContext(bank, config.training.optimizer, has_validation, inputs)
+    context = CheckContext(bank, config.training.optimizer, has_validation, inputs, most)
     for part in recipe.parts:
         part.check(context)
     _check_upload(recipe, bank, inputs)

@@ -109,7 +109,11 @@ class Round:
             clients_of=self.prototypes.clients_of,
             visits=federation.visits.after(self.history),
             pool=federation.engine.pool(self.number),
+            weakened=self._weakened,
         )
+
+    def _weakened(self, reason: str) -> None:
+        self.log.emit("defence_weakened", round=self.number, reason=reason)
 
     @cached_property
     def inbox(self) -> Inbox:

@@ -7,7 +7,7 @@ knowledge distillation ``fuse`` on the server and ``local`` or ``protocol`` on c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from fedfuse.core.messages import Tensors
@@ -29,6 +29,8 @@ class CheckContext:
     has_validation: bool
     inputs: int | None = None
     """How many public inputs a fusion has, if there are any."""
+    most_in_a_round: Mapping[str, int] = field(default_factory=dict)
+    """By prototype, how many clients a round can have at most, as far as that is known."""
 
 
 class MethodPart(Part):
