@@ -10,13 +10,25 @@ import torch
 
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
+from fedfuse.engines import LocalEngine
+from fedfuse.federation.hostile import HostileClients
 from fedfuse.federation.moves import Judged, Moves
 from fedfuse.federation.state import History
 from fedfuse.parts.local import ControlVariates
-from fedfuse.parts.merge import Mean
+from fedfuse.testing.attacks import FalseClaims, Scaled, SignFlip
 from fedfuse.testing.trial import difference, through_a_checkpoint
 from tests.federation.test_stream import held
-from tests.helpers import Recorder, TinyNorm, make_bank, make_federation, make_recipe, make_update, make_weights, played
+from tests.helpers import (
+    Recorder,
+    TinyNorm,
+    make_bank,
+    make_examples,
+    make_federation,
+    make_recipe,
+    make_update,
+    make_weights,
+    played,
+)
 
 BANK = make_bank(mlp=TinyNorm())
 SENT = make_weights(BANK, "mlp", 1)
@@ -126,60 +138,54 @@ class TestMoves:
         assert not Judged()
 
 
-class Bend:
-    """One client's move, or claim, turned into another one."""
-
-    def __init__(self, federation=None, factor=None, examples=None, client=LIAR):
-        self.factor, self.examples, self.client, self.federation = factor, examples, client, federation
-
-    def __call__(self, pairs):
-        return [(self.bent(u) if u.client == self.client else u, s) for u, s in pairs]
-
-    def bent(self, update):
-        if self.examples:
-            return dataclasses.replace(update, examples=self.examples)
-        return dataclasses.replace(update, weights=update.weights * self.factor)
-
-
+ATTACKS = {
+    "long": Scaled(clients=(LIAR,)),
+    "opposite": SignFlip(clients=(LIAR,), factor=3.0),
+    "claim": FalseClaims(clients=(LIAR,)),
+}
 RECIPES = {"fedavg": make_recipe(), "scaffold": make_recipe(local=ControlVariates())}
 
 
-def federation(bend=None, listener=None, recipe="fedavg", **more):
-    return make_federation(bank=BANK, recipe=RECIPES[recipe], clients=8, bend=bend, listener=listener, **more)
+def federation(attack=None, listener=None, recipe="fedavg", **more):
+    """Eight clients that learn the same, of whom one may attack."""
+    honest = make_federation(bank=BANK, recipe=RECIPES[recipe], clients=8, listener=listener, **more)
+    clients = dataclasses.replace(
+        honest.engine.clients, datasets={client: make_examples(40 + client, seed=client) for client in range(8)}
+    )
+    attacks = () if attack is None else (ATTACKS[attack],)
+    return dataclasses.replace(honest, engine=LocalEngine(HostileClients.of(clients, attacks)))
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-@pytest.mark.parametrize("bend", [Bend(factor=30.0), Bend(factor=-4.0), Bend(examples=10**9)], ids=str)
-def test_streamed_and_held_have_the_same_bits(recipe, bend):
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_streamed_and_held_have_the_same_bits(recipe, attack):
     heard = Recorder()
-    streamed = played(federation(bend, heard, recipe))
+    streamed = played(federation(attack, heard, recipe))
     assert heard.of("move_bounded") or heard.of("claim_bounded") or heard.of("client_screened")
-    assert difference(streamed, played(held(federation(bend, recipe=recipe)))) is None
+    assert difference(streamed, played(held(federation(attack, recipe=recipe)))) is None
 
 
 def test_where_nobody_stands_out_the_bits_are_those_without_bounds():
-    plain = make_recipe(merge=Mean(weighting="uniform"))
-    bounded = played(make_federation(recipe=plain, clients=4))
-    assert not bounded.server.history.moves_bounded
-    taken = played(make_federation(recipe=plain, clients=4, claims="taken", moves="taken"))
-    assert bounded.server.weights["mlp"].equals(taken.server.weights["mlp"])
+    heard = Recorder()
+    bounded = played(federation(listener=heard))
+    assert {entry["event"] for entry in heard.entries}.isdisjoint({"move_bounded", "claim_bounded", "client_screened"})
+    assert difference(bounded, played(federation(claims="taken", moves="taken"))) is None
 
 
 def test_taken_takes_everything():
     heard = Recorder()
     settings = {"claims": "taken", "moves": "taken"}
-    far = played(federation(Bend(factor=30.0), heard, **settings))
-    near = played(federation(Bend(factor=30.0)))
+    far = played(federation("long", heard, **settings))
+    near = played(federation("long"))
     assert not far.server.weights["mlp"].equals(near.server.weights["mlp"])
     assert {entry["event"] for entry in heard.entries}.isdisjoint({"move_bounded", "claim_bounded", "client_screened"})
 
 
 def test_the_log_says_it_once_and_the_record_each_time(tmp_path):
     heard = Recorder()
-    bend = Bend(examples=10**9)
-    first = played(federation(bend, heard), rounds=2)
+    first = played(federation("claim", heard), rounds=2)
     resumed = through_a_checkpoint(first, tmp_path)
-    after = played(federation(bend, heard), rounds=2, snapshot=resumed)
+    after = played(federation("claim", heard), rounds=2, snapshot=resumed)
     [told] = heard.of("claim_bounded")
     assert (told["round"], told["client"]) == (1, LIAR)
     assert "claims 1,000,000,000 examples" in told["reason"]
@@ -187,8 +193,8 @@ def test_the_log_says_it_once_and_the_record_each_time(tmp_path):
 
 
 def test_records_are_read_back_and_say_nothing_where_there_is_nothing():
-    bounded = played(federation(Bend(factor=30.0))).server.history
-    plain = played(make_federation(clients=4)).server.history
+    bounded = played(federation("long")).server.history
+    plain = played(federation()).server.history
     assert "moves_bounded" in bounded[0].to_json()
     assert not {"moves_bounded", "claims_bounded"} & plain[0].to_json().keys()
     for history in (bounded, plain):
@@ -198,7 +204,7 @@ def test_records_are_read_back_and_say_nothing_where_there_is_nothing():
 def test_who_goes_against_the_others_keeps_nothing_of_it():
     """As one that is refused: its state stays, else SCAFFOLD's server would not know of a control that it has."""
     heard = Recorder()
-    after = played(federation(Bend(factor=-30.0), heard, "scaffold"), rounds=1)
+    after = played(federation("opposite", heard, "scaffold"), rounds=1)
     assert [entry["client"] for entry in heard.of("client_screened")] == [LIAR]
     assert "goes against the others" in heard.of("client_screened")[0]["reason"]
     assert LIAR not in after.clients or not after.clients[LIAR]
