@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from fedfuse.core.randomness import Key
-from fedfuse.federation.sketches import LONGEST, Sketcher
+from fedfuse.federation.sketches import LONGEST, NUMBERS, SHORTEST, Sketcher
 
 
 def cosine(one, other):
@@ -23,11 +23,11 @@ def test_angles_are_about_the_same(wanted):
 
 
 def test_it_is_a_sum_with_signs():
-    sketch = Sketcher(2 * LONGEST + 5, clients=1, key=Key(0))
-    units = torch.eye(2 * LONGEST + 5)
+    sketch = Sketcher(2 * SHORTEST + 5, clients=NUMBERS, key=Key(0))
+    units = torch.eye(2 * SHORTEST + 5)
     image = torch.stack([sketch(row) for row in units])
     assert (image.abs().sum(dim=1) == 1).all(), "every number is in one place"
-    assert [int(row.abs().argmax()) for row in image] == [place % LONGEST for place in range(len(units))]
+    assert [int(row.abs().argmax()) for row in image] == [place % SHORTEST for place in range(len(units))]
     random = torch.randn(len(units), generator=torch.Generator().manual_seed(5))
     torch.testing.assert_close(sketch(random), random @ image)
 

@@ -99,7 +99,7 @@ def squared_distances(weights: Sequence[Weights], base: Weights) -> Tensor:
         apart = moves[:-1] - moves[-1]
         products += apart @ apart.T
     own = products.diagonal()
-    distances = (own.unsqueeze(0) + own.unsqueeze(1) - 2 * products).clamp_min(0)
+    distances = (own.unsqueeze(0) + own.unsqueeze(1) - products - products.T).clamp_min(0)  # the same both ways
     return distances.fill_diagonal_(0)
 
 

@@ -34,7 +34,7 @@ class Mixer:
         for one, column in zip(self.weights, shares.T, strict=True):
             if bool(column.any()):
                 total.addr_(column, one.between(begin, end).double())
-        return total.to(self.weights[0].between(0, 0).dtype)
+        return total.to(self.weights[0].between(0, 1).dtype)
 
 
 class Mixture(DistantWeights):
@@ -42,7 +42,7 @@ class Mixture(DistantWeights):
 
     def __init__(self, mixer: Mixer, place: int) -> None:
         first = mixer.weights[0]
-        super().__init__(first.between(0, 0).dtype, first.layout)
+        super().__init__(first.between(0, 1).dtype, first.layout)
         self._mixer, self._place = mixer, place
 
     def read(self) -> Tensor:
