@@ -7,6 +7,7 @@ from fedfuse.core.version import __version__
 
 __all__ = [
     "Architecture",
+    "Attack",
     "Batch",
     "ByOutputs",
     "CheckContext",
@@ -96,6 +97,7 @@ __all__ = [
 
 _PLACES = {
     "Architecture": "fedfuse.models",
+    "Attack": "fedfuse.federation.attack",
     "Batch": "fedfuse.parts.local",
     "ByOutputs": "fedfuse.parts.scores",
     "CheckContext": "fedfuse.parts.base",
@@ -216,6 +218,7 @@ if TYPE_CHECKING:
     from fedfuse.experiment.sweep import Sweep
     from fedfuse.experiment.variants import Range
     from fedfuse.federation import Engine, Recipe, RoundRecord
+    from fedfuse.federation.attack import Attack
     from fedfuse.federation.client import Clients
     from fedfuse.federation.events import EventLog
     from fedfuse.fusing.api import fuse

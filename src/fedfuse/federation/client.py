@@ -56,13 +56,13 @@ class Clients:
     """How many clients a round has."""
 
     def examples_of(self, task: Task) -> int:
+        """How many examples the answer to a task will say that it stands for."""
+        return self._size(task)
+
+    def _size(self, task: Task) -> int:
         """How many examples a task is done with."""
         datasets, client = self.datasets, task.client
         return datasets.size(client) if isinstance(datasets, ClientDatasets) else len(datasets[client])
-
-    def announced(self, task: Task) -> int:
-        """How many examples the answer to a task will say that it stands for."""
-        return self.examples_of(task)
 
     def examples(self, client: int) -> Examples:
         """What a client trains on."""
@@ -92,7 +92,7 @@ class Clients:
 
     @cached_property
     def _stacking(self) -> Stacking:
-        return Stacking(self.examples_of, self.bank, self.recipe, self.training, self.together)
+        return Stacking(self._size, self.bank, self.recipe, self.training, self.together)
 
     def _alone(self, task: Task, state: Tensors) -> tuple[Update, Tensors]:
         with _named(task):

@@ -53,8 +53,8 @@ class HostileClients(Clients):
         """What one client does, attack after attack."""
         return (attack for attack in self.attacks if client in self._by(attack))
 
-    def announced(self, task: Task) -> int:
-        claimed = super().announced(task)
+    def examples_of(self, task: Task) -> int:
+        claimed = super().examples_of(task)
         for attack in self.attacks_of(task.client):
             claimed = attack.claimed(claimed)
         return claimed
