@@ -92,6 +92,7 @@ class Built:
             "source": _facts_of(self.source) if self.source else None,
             **_facts_of_clock(self.config.federation.clock),
             **self._kept_facts(),
+            **({"hostile": sorted(self.clients.hostile)} if isinstance(self.clients, HostileClients) else {}),
             "device": str(self.compute.device),
             **_if_any(caution=self.compute.caution),
         }
@@ -125,6 +126,9 @@ def cautions(facts: Mapping[str, Any]) -> list[str]:
     if source.get("test_overlap"):
         copies, size = f"{source['test_overlap']:,}", f"{source['size']:,}"
         found.append(f"{copies} of the {size} inputs of source '{source['name']}' are copies of test inputs")
+    if hostile := facts.get("hostile"):
+        shown = ", ".join(map(str, hostile[:10])) + (" ..." if len(hostile) > 10 else "")
+        found.append(f"{len(hostile)} of the clients attack, as the experiment asks for: {shown}")
     return [*found, facts["caution"]] if "caution" in facts else found
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 MISSING = ("clients_absent", "clients_late", "updates_refused", "clients_screened")
 """What may become of a client that is asked, other than that it counts; a row and a summary have these numbers."""
+BOUNDED = ("claims_bounded", "moves_bounded")
+"""What may be bounded of one that counts; a summary has these numbers."""
 
 
 def summary_sheet(summary: Mapping[str, Any]) -> Sheet:
@@ -57,6 +59,10 @@ def closing_facts(experiment: Experiment, result: RunResult) -> dict[str, object
     for name in MISSING:
         if number := summary.get(name):
             facts[name.partition("_")[2]] = f"{number} of {asked} updates; {result.folder.events.name} says why"
+    for name in BOUNDED:
+        if number := summary.get(name):
+            what = f"bounded in {number} of {asked} updates"
+            facts[name.partition("_")[0]] = f"{what}; {result.folder.events.name} says why"
     if summary.get("untaught"):
         facts["untaught"] = f"{', '.join(summary['untaught'])}: final weights are those of the start"
     picture = result.folder.pictures / "accuracy.png"

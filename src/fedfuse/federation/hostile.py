@@ -118,7 +118,7 @@ class HostileClients(Clients):
     def _trained_in_their_name(self, task: Task) -> list[Weights]:
         honest = [client for client in self.datasets if client not in self.hostile]
         if not honest:
-            raise ConfigError("an attack that looks at what honest clients would send finds nobody; let some be honest")
+            raise ConfigError("an attack looks at what honest clients would send, and finds nobody here")
         order = self.key.child("hostile", "known", task.round).numpy().permutation(len(honest))
         known = sorted(honest[int(place)] for place in order[:MOST_KNOWN])
         tasks = [replace(task, client=client) for client in known]

@@ -116,7 +116,7 @@ def _against(sketches: Mapping[int, Tensor]) -> dict[int, str]:
     cosines = _cosines(torch.stack([sketches[client].double() for client in clients])).tolist()
     fences, quartiles = lower_fences(cosines, LEAST_SPREAD)
     return {
-        client: f"goes against the others: cosine {own:.2f}, of the others at least {quartile:.2f} for three quarters"
+        client: f"goes against the others: its cosine is {own:.2f}, that of three quarters of them above {quartile:.2f}"
         for client, own, fence, quartile in zip(clients, cosines, fences, quartiles, strict=True)
         if own < min(AGAINST, fence) and quartile > 0
     }
