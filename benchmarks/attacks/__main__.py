@@ -18,15 +18,14 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.attacks.grid import DATA, FAMILIES, Cell, cells
-from benchmarks.attacks.play import Numbers, played
+from benchmarks.attacks.grid import DATA, FAMILIES, cells
+from benchmarks.attacks.play import Job, Numbers, measured
 from benchmarks.attacks.store import Store
 from benchmarks.attacks.tables import backdoors, text
 from fedfuse.core.errors import FedfuseError
 
 ROOT = Path(__file__).parents[2]
 PAGE, STORE = ROOT / "docs" / "robustness.md", ROOT / ".attacks"
-Job = tuple[Cell, int]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -67,21 +66,17 @@ def _measure(jobs: Sequence[Job], store: Store, processes: int) -> None:
 def _results(jobs: Sequence[Job], processes: int) -> Iterator[tuple[Job, Numbers]]:
     if processes == 1:
         torch.set_num_threads(1)
-        yield from map(_one, jobs)
+        yield from map(measured, jobs)
         return
     with multiprocessing.get_context("spawn").Pool(processes, torch.set_num_threads, (1,)) as pool:
-        yield from pool.imap_unordered(_one, jobs, chunksize=8)
-
-
-def _one(job: Job) -> tuple[Job, Numbers]:
-    return job, played(*job)
+        yield from pool.imap_unordered(measured, jobs, chunksize=8)
 
 
 def _is_there(data: str, missing: Sequence[Job]) -> bool:
     """Whether its examples can be had; where nothing is missing, nobody needs them."""
     try:
-        for cell, seed in missing[:1]:
-            played(cell, seed)
+        for job in missing[:1]:
+            measured(job)
     except FedfuseError as reason:
         print(f"{data} is passed over: {reason}", file=sys.stderr)
         return False

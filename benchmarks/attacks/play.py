@@ -12,6 +12,13 @@ from fedfuse.federation.events import EventLog
 from fedfuse.testing.attacks import Backdoor, success_rate
 
 Numbers = dict[str, float]
+Job = tuple[Cell, int]
+"""A cell and its seed."""
+
+
+def measured(job: Job) -> tuple[Job, Numbers]:
+    """A job with what came of it, for whoever gives several away."""
+    return job, played(*job)
 
 
 def played(cell: Cell, seed: int) -> Numbers:
