@@ -16,7 +16,7 @@ class Gaussian(Attack):
 
     kind: Literal["gaussian"] = "gaussian"
     bends: ClassVar[str] = "weights"
-    deviation: float = Field(1.0, gt=0)
+    deviation: float = Field(1.0, gt=0, description="of the noise, in every number")
     around: Literal["zero", "sent"] = Field("zero", description="noise instead of the weights, or on what was sent")
 
     def weights(self, honest: Weights, situation: Situation) -> Weights:

@@ -19,8 +19,10 @@ class LabelFlip(Attack):
     """Learn what is wrong, honestly."""
 
     kind: Literal["label_flip"] = "label_flip"
-    source: int | None = Field(None, ge=0, description="the class that is called target; unless said, all are")
-    target: int | None = Field(None, ge=0)
+    source: int | None = Field(
+        None, ge=0, description="the class that is called target; unless said, all labels are turned round"
+    )
+    target: int | None = Field(None, ge=0, description="what source is called")
 
     @model_validator(mode="after")
     def _both_or_none(self) -> Self:

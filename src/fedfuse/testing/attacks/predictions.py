@@ -22,7 +22,9 @@ class FalsePredictions(Attack):
 
     kind: Literal["predictions"] = "predictions"
     bends: ClassVar[str] = "predictions"
-    say: Literal["reversed", "constant", "shifted", "noise"] = "shifted"
+    say: Literal["reversed", "constant", "shifted", "noise"] = Field(
+        "shifted", description="what it says instead of its own"
+    )
     loudness: float = Field(1.0, gt=0, description="what logits are multiplied by; probabilities cannot be louder")
 
     def predictions(self, honest: Tensor, situation: Situation) -> Tensor:
