@@ -48,8 +48,8 @@ PAGES = {
     "scores": "scores.md",
     "merge": "merges.md",
     "then": "merges.md",
-    "nearest_mixing.then": "robustness.md#defences",
-    "bucketing.then": "robustness.md#defences",
+    "nearest_mixing_then": "robustness.md#defences",
+    "bucketing_then": "robustness.md#defences",
     "screen": "experiment-file.md#methods-and-combinations",
     "teachers": "methods/fedbe.md",
     "metrics": "metrics.md",
@@ -160,7 +160,7 @@ def _walk(settings: type[Settings], at: str, found: Found) -> None:
 def _named(key: str, owner: str, kinds: Kinds, found: Found) -> str:
     """A slot is called like its key; two parts may have keys of one name that take different parts."""
     is_taken = any(name == key and others != kinds for others, name in found.slots.items())
-    return f"{owner}.{key}" if is_taken and owner else key
+    return f"{owner}_{key}" if is_taken and owner else key
 
 
 def _meet(kinds: Kinds, key: str, place: str, one: FieldInfo, found: Found) -> None:
