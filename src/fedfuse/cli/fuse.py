@@ -69,7 +69,7 @@ def fuse(
     call = FuseCall(
         _named(models),
         student,
-        data,
+        _source(data),
         method=method,
         plan={**_workers(workers), **_assigned(assignments or ()), **_form(written_as, rank)},
         examples=examples,
@@ -128,6 +128,13 @@ def _named(models: list[str]) -> dict[str, str] | list[str]:
             raise ConfigError(f"two models are called {key}; give them names: one={named[key]} other={value}")
         named[key] = value
     return named
+
+
+def _source(data: str | None) -> Any:
+    """A place, or a source with its settings as an experiment file has them: {kind: generator, ...}."""
+    if data is None or not data.lstrip().startswith("{") or Path(data).exists():
+        return data
+    return _value(data, "--data")
 
 
 def _workers(number: int | None) -> dict[str, Any]:

@@ -270,10 +270,10 @@ class Fusion:
         return found
 
     def _asked(self, raw: Raw) -> Answers:
+        members, folder, device = self.members, self.work / "answers", self.compute.device
+        classes = extended(self.request.classes, self.request.members, members)
         with self.compute.at_work():
-            folder, device = self.work / "answers", self.compute.device
-            classes = extended(self.request.classes, self.request.members, self.members)
-            return ask(self.members, raw, classes, folder, self.progress, device, self.request.plan.workers)
+            return ask(members, raw, classes, folder, self.progress, device, self.request.plan.workers)
 
     def _shown(self, raw: Raw) -> StudentInputs:
         return StudentInputs(raw, self.request.blueprint, self.compute)

@@ -151,7 +151,7 @@ def _copy_beside(folder: Path, out: Path) -> None:
 
 
 def _is_inside(file: Path, folder: Path) -> bool:
-    """Also if the file lies as the cache of the Hugging Face hub has it; any other would be given away with the result."""
+    """Or where the cache of the Hugging Face hub has it; any other file would be given away with the result."""
     place, home = file.resolve(), folder.resolve()
     return place.is_relative_to(home) or place.parent == home.parent.parent / "blobs"
 

@@ -24,7 +24,7 @@ from fedfuse.core.plain_json import dumps
 from fedfuse.federation.lock import acquire
 from fedfuse.fusing.members.files import read_json
 
-WORK, FACTS = ".fusing", "fuse.json"
+WORK, DONE, FACTS = ".fusing", ".fusing.done", "fuse.json"
 RESULT, NOTE, LOCK = "result", "moving.json", "lock"
 OF_MODELS = ("*.safetensors", "*.bin", "*config.json", "*.index.json", "tokenizer*", "vocab.*", "modules.json")
 """What files of models are called, by which a folder is recognised as one."""
@@ -62,7 +62,12 @@ class ResultFolder:
         for name in (*names, FACTS):
             (made / name).replace(self.path / name)
         flush(self.path)
-        shutil.rmtree(self.work, ignore_errors=True)
+        self.work.replace(self.path / DONE)  # at once: whoever is killed now is done, and before it nothing was removed
+        self.tidy()
+
+    def tidy(self) -> None:
+        """Remove what a finished fusion has no more use for."""
+        shutil.rmtree(self.path / DONE, ignore_errors=True)
 
     def take_back(self) -> None:
         """Bring back what a killed process had begun to move, without the older result that it had begun to remove."""
@@ -82,7 +87,7 @@ class ResultFolder:
 
     def require_free(self, overwrite: bool) -> None:
         """Raise a RunFolderError if something lies there that would be lost, or be taken for a part of the result."""
-        others = [name for name in names_in(self.path) if name != WORK]
+        others = [name for name in names_in(self.path) if name not in (WORK, DONE)]
         if others and not overwrite:
             what = "a fused model" if FACTS in others else f"other files ({shortened(others[0])})"
             raise RunFolderError(f"{self.path} holds {what}; choose another folder, or say --overwrite")
@@ -103,6 +108,7 @@ def own_folder(path: Path, overwrite: bool, models: Sequence[str]) -> Iterator[R
         place = Path(model).resolve()
         if place.exists() and path.resolve() in (place, place.parent):
             raise RunFolderError(f"{path} holds a model that is to be fused ({model}); choose another folder")
+    folder.tidy()
     if _note(folder.work / NOTE) is None:
         folder.require_free(overwrite)
     folder.work.mkdir(parents=True, exist_ok=True)
@@ -149,7 +155,7 @@ def _note(path: Path) -> Note | None:
 
 def _is_plain(name: Any) -> bool:
     """Whether it can be the name of a file of a result, in its folder and nowhere else."""
-    return isinstance(name, str) and name not in ("", ".", "..", WORK) and "/" not in name and "\0" not in name
+    return isinstance(name, str) and name not in ("", ".", "..", WORK, DONE) and "/" not in name and "\0" not in name
 
 
 def _remove(path: Path) -> None:
