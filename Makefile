@@ -7,7 +7,7 @@ RUN := $(VENV)/bin/python -m
 PIP := $(RUN) pip --quiet --disable-pip-version-check
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
-.PHONY: demo test test-long test-engines fuzz coverage check format docs index bench bench-quick bench-merges bench-report attacks cluster-model check-methods same-bits soak kills crashes audit clean
+.PHONY: demo test test-long test-engines fuzz coverage check format docs index bench bench-quick bench-merges bench-report attacks cluster-model check-methods same-bits soak kills kills-of-fusions crashes audit clean
 
 demo: $(VENV)/installed
 	$(RUN) fedfuse compare digits --methods fedavg,feddf --seeds 0,1,2 --out runs/demo --overwrite
@@ -100,6 +100,10 @@ kills: $(ENGINES)/installed
 
 crashes: $(VENV)/installed-dev
 	$(RUN) tests.reliability.crashes $(OPTIONS)
+
+# The same for fedfuse fuse: struck at random moments and at operations on files, in every stage and of every kind.
+kills-of-fusions: $(VENV)/installed-dev
+	$(RUN) tests.reliability.fusions $(OPTIONS)
 
 soak: $(VENV)/installed-dev
 	$(RUN) tests.reliability.soak $(OPTIONS)

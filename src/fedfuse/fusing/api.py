@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from pydantic import ValidationError
 from torch import Tensor
 
 from fedfuse.core.errors import ConfigError, DataError, FedfuseError, unknown
+from fedfuse.core.memory import is_lack_of_memory
 from fedfuse.core.part import first_mistake
 from fedfuse.core.randomness import Key
 from fedfuse.fusing.adapters.as_lora import base_for
@@ -137,7 +139,7 @@ class FuseCall:
         """Do it, in a folder of its own."""
         request = self.request
         everybody = [*request.members, *([request.base] if request.base is not None else [])]
-        with own_folder(out, overwrite, [member.about.origin for member in everybody]) as folder:
+        with own_folder(out, overwrite, [member.about.origin for member in everybody]) as folder, _enough_memory():
             if isinstance(request, Request):
                 return fuse_models(request, folder, progress)
             return merge_models(request, folder, progress)
@@ -280,6 +282,20 @@ class Look:
 
     def checked(self, members: Sequence[Member]) -> Checked:
         return Checked(members, [*self.findings, *remarks(members)])
+
+
+@contextmanager
+def _enough_memory() -> Iterator[None]:
+    """One sentence where there is too little."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not is_lack_of_memory(error):
+            raise
+        raise FedfuseError(
+            "there is too little memory for this fusion; what is done is kept, so go on where there is more, or with "
+            "fewer inputs (limit), a smaller batch_size or a smaller student"
+        ) from None
 
 
 def _named(models: Models) -> dict[str, Any]:

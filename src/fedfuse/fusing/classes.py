@@ -1,7 +1,8 @@
 """The classes of a fusion: the common list, and where each member's own classes lie in it.
 
-Classes are the same if their names are. A class map says what a member's classes are called in common; several of its
-classes may become one ("tabby" and "tiger cat" are "cat"), which then has the sum of their probabilities.
+Classes are the same if their names are, up to case, blanks, hyphens and underscores. A class map says what a member's
+classes are called in common; several of its classes may become one ("tabby" and "tiger cat" are "cat"), which then has
+the sum of their probabilities.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ class Classes:
     """For each member, the common name of each of its columns."""
     nameless: tuple[str, ...] = ()
     """Members whose classes have no names, and are taken in the common order."""
+    respelt: tuple[tuple[str, str, str, int], ...] = ()
+    """Members that spell classes otherwise: who, the first of them as it has it and as it is here, how many others."""
 
     @cached_property
     def sets(self) -> LabelSets:
@@ -54,6 +57,12 @@ class Classes:
         """What somebody should know before anything is taught."""
         for member in self.nameless:
             yield f"{member} has no names of classes: they are taken in the common order"
+        for member, theirs, ours, others in self.respelt:
+            more = f", and {others} more alike" if others else ""
+            yield (
+                f"'{shortened(theirs)}' of {member} is taken for '{shortened(ours)}'{more}; map it to another name if "
+                "it is not"
+            )
         spelled: dict[str, str] = {}
         for name in self.names:
             other = spelled.setdefault(_key(name), name)
@@ -68,12 +77,11 @@ def common_classes(
     members: Sequence[About],
     given: Sequence[str] | None = None,
     maps: Mapping[str, ClassMap] | None = None,
-    ignore_case: bool = False,
 ) -> Classes:
     """The classes given, or all that members know, in the order of the first member that has them.
 
-    A member without names has the classes given, or those of the first member with names, if it has as many.
-    ``ignore_case`` takes names for the same that differ only in case, spaces, hyphens and underscores.
+    A member without names has the classes given, or those of the first member with names, if it has as many. Names that
+    differ only in case, blanks, hyphens and underscores are the same, unless one and the same member tells them apart.
     """
     maps = maps or {}
     for name in maps:
@@ -84,13 +92,32 @@ def common_classes(
     if not order:
         raise ConfigError("a fusion needs at least one class")
     columns = [named.get(about.name) or _as_in(order, about, given is not None) for about in members]
-    if ignore_case:
-        spelled = _first_spellings([order, *columns])
-        order, columns = _distinct(spelled[name] for name in order), [tuple(spelled[n] for n in own) for own in columns]
+    ours = spellings([order, *columns])
+    said, columns = columns, [tuple(ours[name] for name in own) for own in columns]
     names = order if given is not None else _distinct(name for own in columns for name in own)
     _check(names, members, columns)
     nameless = [about.name for about in members if about.name not in named] if named or given is not None else []
-    return Classes(names, tuple(columns), tuple(nameless))
+    respelt = [_respelt(about.name, *two) for about, *two in zip(members, said, columns, strict=True)]
+    return Classes(names, tuple(columns), tuple(nameless), tuple(one for one in respelt if one is not None))
+
+
+def spellings(lists: Iterable[Iterable[str]]) -> dict[str, str]:
+    """Every name as it is spelt first in any of the lists; as it is, if one list has two spellings of it."""
+    spelt: dict[str, str] = {}
+    apart, every = set[str](), list[str]()
+    for one in lists:
+        own: dict[str, str] = {}
+        for name in one:
+            if own.setdefault(_key(name), name) != name:
+                apart.add(_key(name))
+            spelt.setdefault(_key(name), name)
+            every.append(name)
+    return {name: name if _key(name) in apart else spelt[_key(name)] for name in every}
+
+
+def _respelt(member: str, theirs: tuple[str, ...], ours: tuple[str, ...]) -> tuple[str, str, str, int] | None:
+    changed = [(before, now) for before, now in zip(theirs, ours, strict=True) if before != now]
+    return (member, *changed[0], len(changed) - 1) if changed else None
 
 
 def _own_names(about: About, mapped: ClassMap | None) -> tuple[str, ...] | None:
@@ -173,14 +200,6 @@ def _check(names: tuple[str, ...], members: Sequence[About], columns: Sequence[t
     for name in names:
         if name not in known:
             raise ConfigError(f"no member knows the {unknown('class', name, known)}")
-
-
-def _first_spellings(lists: Iterable[Iterable[str]]) -> dict[str, str]:
-    first: dict[str, str] = {}
-    names = [name for one in lists for name in one]
-    for name in names:
-        first.setdefault(_key(name), name)
-    return {name: first[_key(name)] for name in names}
 
 
 def _key(name: str) -> str:

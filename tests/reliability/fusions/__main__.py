@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     kept = Kept("fusions", options.seed, fresh=options.fresh)
     wanted = [(case, number) for case in options.cases or CASES for number in range(options.trials)]
     with tempfile.TemporaryDirectory(prefix="fedfuse-fusions-") as folder:
-        make(Path(folder))
+        make(Path(folder), options.cases or CASES)
         try:
             for case in options.cases or CASES:
                 _try_case(case, options, kept, Path(folder))

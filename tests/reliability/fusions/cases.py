@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,6 @@ import numpy as np
 import torch
 
 from tests.fusing import conftest
-from tests.fusing.adapters.making import save_adapter, save_base
 from tests.fusing.conftest import Digits
 
 ONE = ("--set", "threads=1")
@@ -37,16 +36,30 @@ CASES: dict[str, Sequence[str]] = {
 BEFORE: dict[str, Sequence[str]] = {"another form": CASES["in memory"]}
 
 
-def make(folder: Path) -> None:
-    """The models and the data that the words name."""
+def make(folder: Path, cases: Iterable[str]) -> None:
+    """The models and the data that these cases name."""
     torch.set_num_threads(1)
+    words = {word.partition("/")[0] for case in cases for word in (*CASES[case], *BEFORE.get(case, ()))}
+    if words & {*ABC}:
+        _make_digits(folder)
+    if "vits" in words:
+        for name, seed in {"base": 0, "a": 1, "b": 2}.items():
+            _vit(seed).save_pretrained(folder / "vits" / name)
+    if "adapters" in words:
+        _make_adapters(folder)
+
+
+def _make_digits(folder: Path) -> None:
     digits: Digits = conftest.digits.__wrapped__()
     for seed, (name, architecture) in enumerate({"a": conftest.MLP, "b": conftest.MLP, "c": conftest.CNN}.items()):
         conftest.train(digits, architecture, range(10), seed, folder / f"{name}.safetensors")
     np.savez(folder / "images.npz", digits.public.numpy())
     np.savez(folder / "labelled.npz", x=digits.test[0].numpy(), y=digits.test[1].numpy())
-    for name, seed in {"base": 0, "a": 1, "b": 2}.items():
-        _vit(seed).save_pretrained(folder / "vits" / name)
+
+
+def _make_adapters(folder: Path) -> None:
+    from tests.fusing.adapters.making import save_adapter, save_base
+
     encoder = save_base("encoder", folder / "encoder")
     options: dict[str, Any] = {"task_type": "SEQ_CLS", "lora_alpha": 2, "target_modules": ["query", "value"]}
     for rank, name in enumerate("abc", start=1):
