@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from html import escape
 from pathlib import Path
 
 import yaml
@@ -56,10 +57,19 @@ def write_card(
 def members_sheet(members: Sequence[About]) -> Sheet:
     """What went in."""
     rows = [
-        ((m.name, m.origin, m.format, m.architecture), (f"{m.parameters:,}", m.dtype, m.licence or UNKNOWN, m.sha256))
+        (tuple(map(plain, (m.name, m.origin, m.format, m.architecture))), (f"{m.parameters:,}", *_last(m)))
         for m in members
     ]
     return Sheet("models", ("model", "from", "format", "network"), ("parameters", "type", "licence", "sha256"), rows)
+
+
+def plain(words: str) -> str:
+    """What a file says, without the markup that it may hold."""
+    return escape(words, quote=False)
+
+
+def _last(about: About) -> tuple[str, ...]:
+    return about.dtype, plain(about.licence or UNKNOWN), about.sha256
 
 
 def choice_sheet(choice: Choice) -> Sheet:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from fedfuse.core.errors import ConfigError, shortened, unknown
+from fedfuse.core.text import is_one_line
 from fedfuse.fusing.members import About
 from fedfuse.parts.voting import LabelSets
 
@@ -86,7 +87,9 @@ def common_classes(
     maps = maps or {}
     for name in maps:
         if name not in {about.name for about in members}:
-            raise ConfigError(f"a class map is for an {unknown('member', name, [about.name for about in members])}")
+            raise ConfigError(
+                f"a class map is for an {unknown('member', str(name), [about.name for about in members])}"
+            )
     named = {about.name: own for about in members if (own := _own_names(about, maps.get(about.name))) is not None}
     order = _in_order(given) if given is not None else _first(named.values()) or _numbers(members)
     if not order:
@@ -128,7 +131,7 @@ def _own_names(about: About, mapped: ClassMap | None) -> tuple[str, ...] | None:
                 f"{about.name} has two classes named '{shortened(twice)}'; give a class map that tells them apart"
             )
         return about.class_names
-    if isinstance(mapped, str) or not all(isinstance(name, str) and name for name in _said_by(mapped)):
+    if not all(map(_is_name, _said_by(mapped))):
         raise ConfigError(
             f"the class map of {about.name} must be a list of names, or a mapping from its names to others"
         )
@@ -146,16 +149,23 @@ def _own_names(about: About, mapped: ClassMap | None) -> tuple[str, ...] | None:
     return tuple(mapped.get(name, name) for name in own)
 
 
-def _said_by(mapped: ClassMap) -> Iterator[object]:
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and bool(value) and is_one_line(value)
+
+
+def _said_by(mapped: object) -> Iterator[object]:
+    """All that it says; one thing that is no name, if it is neither a mapping nor a list."""
     if isinstance(mapped, Mapping):
         yield from mapped.keys()
         yield from mapped.values()
-    else:
+    elif isinstance(mapped, Sequence) and not isinstance(mapped, str):
         yield from mapped
+    else:
+        yield None
 
 
 def _in_order(given: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(given, str) or not all(isinstance(name, str) and name for name in given):
+    if isinstance(given, Mapping) or not all(map(_is_name, _said_by(given))):
         raise ConfigError("the classes of a fusion must be a list of names")
     if (twice := _twice(given)) is not None:
         raise ConfigError(f"the classes of a fusion have '{shortened(twice)}' twice")

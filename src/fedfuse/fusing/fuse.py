@@ -31,7 +31,7 @@ from fedfuse.fusing.adapters.as_lora import student_as_lora
 from fedfuse.fusing.adapters.loss import Loss
 from fedfuse.fusing.answers import Answers, ask
 from fedfuse.fusing.bayesian import WeightsMember, bayesian
-from fedfuse.fusing.card import choice_sheet, members_sheet, write_card
+from fedfuse.fusing.card import choice_sheet, members_sheet, plain, write_card
 from fedfuse.fusing.classes import Classes
 from fedfuse.fusing.data_free import made_inputs
 from fedfuse.fusing.inputs import FuseInputs, Labelled
@@ -351,7 +351,7 @@ def _written(request: Request, result: FuseResult, lost: Loss | None, made: Path
         "How it was made": "\n".join(f"- {reason}" for reason in result.reasons),
         "Ensembles that were compared": choice_sheet(result.choice),
         "Models that it was made from": members_sheet(abouts),
-        "Classes": ", ".join(result.class_names),
+        "Classes": plain(", ".join(result.class_names)),
     }
     base = None if lost is None else lost.base
     write_card(made, result.folder.resolve().name, abouts, sections, request.command, base)
