@@ -1,4 +1,5 @@
-"""TorchScript: archives of which any piece may be damaged. What it computes is its author's affair."""
+"""TorchScript: archives of which any piece may be damaged. What it computes is its author's affair; and what torch does
+with pickles that were forged with right checksums, which can end the process, is a reason to open none of strangers."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ def mutate(rng: Random, case: bytes) -> bytes:
         return bytes_of(rng, case)
     with zipfile.ZipFile(io.BytesIO(case)) as archive:
         files = {one.filename: archive.read(one) for one in archive.infolist()}
-    name = rng.choice([name for name in files for _ in range(3 if "code" in name or "extra" in name else 1)])
+    plain = [name for name in files if not name.endswith(".pkl")]
+    name = rng.choice([name for name in plain for _ in range(3 if "code" in name or "extra" in name else 1)])
     if name.endswith(".py") or "extra" in name:
         changed = text_of(rng, files[name].decode("utf-8", "replace"), WORDS).encode("utf-8", "surrogatepass")
     else:
