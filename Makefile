@@ -7,7 +7,7 @@ RUN := $(VENV)/bin/python -m
 PIP := $(RUN) pip --quiet --disable-pip-version-check
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
-.PHONY: demo test test-long test-engines fuzz coverage check format docs index bench bench-quick bench-merges bench-privacy cluster-model check-methods same-bits soak kills crashes audit clean
+.PHONY: demo test test-long test-engines fuzz coverage check format docs index bench bench-quick bench-merges bench-report bench-privacy attacks cluster-model check-methods same-bits soak kills kills-of-fusions crashes audit clean
 
 demo: $(VENV)/installed
 	$(RUN) fedfuse compare digits --methods fedavg,feddf --seeds 0,1,2 --out runs/demo --overwrite
@@ -72,6 +72,15 @@ bench-merges: $(VENV)/installed
 bench-privacy: $(VENV)/installed-dev
 	$(RUN) benchmarks.privacy $(TABLES) --write
 
+# How large the page of fedfuse report is for 20 runs of 200 rounds, and how long it takes; some seconds.
+bench-report: $(VENV)/installed
+	$(RUN) benchmarks.report
+
+# Every defence against every attack with 0, 10, 20 and 40 % of hostile clients, on digits and, if FEDFUSE_DATA or a cache has it,
+# MNIST: the tables of docs/robustness.md. An interrupted one goes on; remove .attacks to measure anew.
+attacks: $(VENV)/installed
+	$(RUN) benchmarks.attacks --jobs $(CORES) --write
+
 # What each piece of a round costs here, what that predicts for a cluster, and whether it is true of rounds on one and two
 # processes and Ray nodes: the tables of docs/cluster.md. In the engines' environment, because of Ray.
 cluster-model: $(ENGINES)/installed
@@ -97,6 +106,10 @@ kills: $(ENGINES)/installed
 crashes: $(VENV)/installed-dev
 	$(RUN) tests.reliability.crashes $(OPTIONS)
 
+# The same for fedfuse fuse: struck at random moments and at operations on files, in every stage and of every kind.
+kills-of-fusions: $(VENV)/installed-dev
+	$(RUN) tests.reliability.fusions $(OPTIONS)
+
 soak: $(VENV)/installed-dev
 	$(RUN) tests.reliability.soak $(OPTIONS)
 
@@ -106,7 +119,7 @@ audit: $(VENV)/installed $(ENGINES)/installed $(AUDIT)/installed
 	@$(PYTHON) deploy/audit.py $(AUDIT) build $(VENV) $(ENGINES)
 
 clean:
-	rm -rf $(VENV) $(ENGINES) $(AUDIT) .same-bits .bench .reliability build dist papers/build src/*.egg-info papers/src/*.egg-info .coverage* coverage.json
+	rm -rf $(VENV) $(ENGINES) $(AUDIT) .same-bits .bench .reliability .attacks build dist papers/build src/*.egg-info papers/src/*.egg-info .coverage* coverage.json
 
 # A stamp counts only while the environment behind it works; one that was moved, half installed or half deleted is
 # built anew, because pip believes its own records. The package itself is only looked for, not imported: a slip in its code

@@ -168,6 +168,7 @@ CLASHES = {
         link is not None
         and ((link.needs_whole_model and merge.changes_widths) or (link.remembers_weights and merge.reorders_units))
     ),
+    ("screen", "merge"): lambda screen, merge: screen is not None and screen.compares_weights and merge.changes_widths,
     ("scores", "fuse"): lambda scores, fuse: (
         not scores.for_models if fuse.reads == "weights" else fuse.reads == "nothing" and scores is not Uniform
     ),
@@ -259,6 +260,7 @@ REASONS = {
     ("protocol", "upload"): "nothing to pack|whole models|packs probabilities",
     ("protocol", "scores"): "judge clients' models|this method asks none",
     ("upload", "merge"): "whole models of fixed widths|remembers weights or features of the units",
+    ("screen", "merge"): "compares clients' weights number by number",
     ("scores", "fuse"): "compare predictions that clients send|this method asks none",
     ("local", "merge"): "remembers weights or features of the (neurons|units)",
 }

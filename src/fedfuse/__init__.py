@@ -7,6 +7,7 @@ from fedfuse.core.version import __version__
 
 __all__ = [
     "Architecture",
+    "Attack",
     "Batch",
     "ByOutputs",
     "CheckContext",
@@ -19,6 +20,7 @@ __all__ = [
     "DataError",
     "Engine",
     "EngineSettings",
+    "Estimate",
     "EventLog",
     "Expected",
     "Experiment",
@@ -42,6 +44,7 @@ __all__ = [
     "PrivacyPlan",
     "Protocol",
     "Provenance",
+    "Range",
     "Recipe",
     "RoundModels",
     "RoundRecord",
@@ -56,6 +59,7 @@ __all__ = [
     "Spread",
     "Start",
     "Surroundings",
+    "Sweep",
     "Task",
     "Teacher",
     "TeacherKind",
@@ -70,6 +74,7 @@ __all__ = [
     "check_data",
     "compare",
     "doctor",
+    "estimate",
     "expected_seconds",
     "fuse",
     "kl",
@@ -81,6 +86,7 @@ __all__ = [
     "list_presets",
     "load_model",
     "load_run",
+    "load_runs",
     "make_source",
     "plan_privacy",
     "replay",
@@ -88,10 +94,12 @@ __all__ = [
     "run_all",
     "search",
     "starter",
+    "sweep",
 ]
 
 _PLACES = {
     "Architecture": "fedfuse.models",
+    "Attack": "fedfuse.federation.attack",
     "Batch": "fedfuse.parts.local",
     "ByOutputs": "fedfuse.parts.scores",
     "CheckContext": "fedfuse.parts.base",
@@ -104,6 +112,7 @@ _PLACES = {
     "DataError": "fedfuse.core.errors",
     "Engine": "fedfuse.federation",
     "EngineSettings": "fedfuse.engines",
+    "Estimate": "fedfuse.experiment.estimate",
     "EventLog": "fedfuse.federation.events",
     "Expected": "fedfuse.parts.protocol",
     "Experiment": "fedfuse.experiment.run",
@@ -127,6 +136,7 @@ _PLACES = {
     "PrivacyPlan": "fedfuse.experiment.privacy_plan",
     "Protocol": "fedfuse.parts.protocol",
     "Provenance": "fedfuse.experiment.provenance",
+    "Range": "fedfuse.experiment.variants",
     "Recipe": "fedfuse.federation",
     "RoundModels": "fedfuse.parts.teachers",
     "RoundRecord": "fedfuse.federation",
@@ -141,6 +151,7 @@ _PLACES = {
     "Spread": "fedfuse.experiment.comparison",
     "Start": "fedfuse.parts.start",
     "Surroundings": "fedfuse.parts.sources",
+    "Sweep": "fedfuse.experiment.sweep",
     "Task": "fedfuse.core.messages",
     "Teacher": "fedfuse.parts.teachers",
     "TeacherKind": "fedfuse.parts.teachers",
@@ -154,6 +165,7 @@ _PLACES = {
     "check_data": "fedfuse.experiment.data_check",
     "compare": "fedfuse.experiment.api",
     "doctor": "fedfuse.experiment.doctor",
+    "estimate": "fedfuse.experiment.api",
     "expected_seconds": "fedfuse.experiment.cost",
     "fuse": "fedfuse.fusing.api",
     "kl": "fedfuse.runtime.losses",
@@ -165,6 +177,7 @@ _PLACES = {
     "list_presets": "fedfuse.experiment.listing",
     "load_model": "fedfuse.models.saved",
     "load_run": "fedfuse.experiment.stored",
+    "load_runs": "fedfuse.experiment.looking.gathering",
     "make_source": "fedfuse.parts.sources.base",
     "plan_privacy": "fedfuse.experiment.privacy_plan",
     "replay": "fedfuse.experiment.replay",
@@ -172,6 +185,7 @@ _PLACES = {
     "run_all": "fedfuse.experiment.api",
     "search": "fedfuse.experiment.searching",
     "starter": "fedfuse.experiment.starter",
+    "sweep": "fedfuse.experiment.api",
 }
 """Where a name is imported from when it is first used: torch takes seconds, which ``fedfuse --help`` need not pay."""
 
@@ -182,12 +196,13 @@ if TYPE_CHECKING:
     from fedfuse.core.weights import Weights, as_parameters
     from fedfuse.data import Partition
     from fedfuse.engines import EngineSettings
-    from fedfuse.experiment.api import compare, run, run_all
+    from fedfuse.experiment.api import compare, estimate, run, run_all, sweep
     from fedfuse.experiment.bench.measure import bench
     from fedfuse.experiment.comparison import Comparison, Spread
     from fedfuse.experiment.cost import expected_seconds
     from fedfuse.experiment.data_check import check_data
     from fedfuse.experiment.doctor import doctor
+    from fedfuse.experiment.estimate import Estimate
     from fedfuse.experiment.listing import (
         list_datasets,
         list_keys,
@@ -196,6 +211,7 @@ if TYPE_CHECKING:
         list_parts,
         list_presets,
     )
+    from fedfuse.experiment.looking.gathering import load_runs
     from fedfuse.experiment.privacy_plan import PrivacyPlan, plan_privacy
     from fedfuse.experiment.provenance import Provenance
     from fedfuse.experiment.replay import LastRound, replay
@@ -204,7 +220,10 @@ if TYPE_CHECKING:
     from fedfuse.experiment.searching import search
     from fedfuse.experiment.starter import starter
     from fedfuse.experiment.stored import load_run
+    from fedfuse.experiment.sweep import Sweep
+    from fedfuse.experiment.variants import Range
     from fedfuse.federation import Engine, Recipe, RoundRecord
+    from fedfuse.federation.attack import Attack
     from fedfuse.federation.client import Clients
     from fedfuse.federation.events import EventLog
     from fedfuse.fusing.api import fuse

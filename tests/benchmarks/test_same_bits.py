@@ -15,7 +15,7 @@ from benchmarks.same_bits.record import main as record
 from pydantic import BaseModel
 from safetensors.torch import load_file, save_file
 
-from fedfuse.core.choice import OneOf
+from fedfuse.core.choice import OneIn, OneOf
 from fedfuse.experiment.config import ExperimentConfig, validate
 from fedfuse.methods import METHODS
 from tests.helpers import tiny_config
@@ -79,15 +79,18 @@ def offered(kind: Any, seen: set[Any] | None = None) -> Iterator[str]:
         seen.add(kind)
         for name, field in kind.model_fields.items():
             yield from (f"{kind.__name__}.{name}={value}" for value in values_of(field.annotation))
-            slots = [meta for meta in field.metadata if isinstance(meta, OneOf)]
+            slots = [meta for meta in field.metadata if isinstance(meta, OneOf | OneIn)]
             for inner in slots or [field.annotation]:
                 yield from offered(inner, seen)
     elif isinstance(kind, OneOf):
         for part in kind.known:
             yield from offered(part, seen)
+    elif isinstance(kind, OneIn):
+        for part in kind.known().values():
+            yield from offered(part, seen)
     else:
         inner = get_args(kind)
-        slots = [meta for meta in inner if isinstance(meta, OneOf)]
+        slots = [meta for meta in inner if isinstance(meta, OneOf | OneIn)]
         for one in slots or inner:
             yield from offered(one, seen)
 

@@ -32,6 +32,8 @@ pytestmark = pytest.mark.usefixtures("without_pictures")
 InProcess = Callable[..., subprocess.CompletedProcess[str]]
 BRIEF = ("federation.rounds=2", "training.epochs=1", "evaluation.pictures=false")
 QUICK = (*BRIEF, "methods.feddf.fuse.distiller.steps=4")
+OF_QUICK = "digits-epochs=1-steps=4-feddf-seed0"
+"""Where a run of digits with these lies."""
 
 
 def command(*arguments: str) -> list[str]:
@@ -92,14 +94,14 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 def test_run_prints_a_table_and_says_where_everything_is(finished: tuple[Path, str]) -> None:
     folder, printed = finished
     assert "round 2/2" in printed
-    assert "folder   runs/digits-feddf-seed0" in printed
+    assert f"folder   runs/{OF_QUICK}" in printed
     picture = re.search(r"picture +(\S+)", printed)
     assert picture
     assert (folder / picture[1]).read_bytes().startswith(b"\x89PNG")
 
 
 def test_run_folder_has_its_fixed_names(finished: tuple[Path, str]) -> None:
-    run = finished[0] / "runs" / "digits-feddf-seed0"
+    run = finished[0] / "runs" / OF_QUICK
     summary = json.loads((run / "summary.json").read_text())
     assert summary["method"] == "feddf"
     assert summary["seed"] == 0
@@ -121,7 +123,7 @@ def test_written_config_is_complete_and_runs_again_to_the_same_bytes(
     finished: tuple[Path, str], in_process: InProcess
 ) -> None:
     folder, _ = finished
-    run = folder / "runs" / "digits-feddf-seed0"
+    run = folder / "runs" / OF_QUICK
     written = yaml.safe_load((run / "config.yaml").read_text())
     assert written["method"]["fuse"]["distiller"]["patience"] == 150
     assert written["compute"]["threads"] == 1
@@ -134,7 +136,7 @@ def test_written_config_is_complete_and_runs_again_to_the_same_bytes(
 
 
 def test_final_weights_load_as_a_model(finished: tuple[Path, str]) -> None:
-    model = fedfuse.load_model(finished[0] / "runs" / "digits-feddf-seed0" / "final" / "mlp.safetensors")
+    model = fedfuse.load_model(finished[0] / "runs" / OF_QUICK / "final" / "mlp.safetensors")
     assert sum(p.numel() for p in model.parameters()) == 64 * 64 + 64 + 64 * 10 + 10
     assert not model.training
 
@@ -148,14 +150,14 @@ def test_occupied_folder_is_not_overwritten_unasked(finished: tuple[Path, str], 
 
 def test_resume_with_another_config_names_the_key(finished: tuple[Path, str], in_process: InProcess) -> None:
     other = settings(*QUICK, "training.batch_size=16")
-    result = in_process("run", "digits", *other, "--resume", folder=finished[0])
+    result = in_process("run", "digits", *other, "--resume", "--out", f"runs/{OF_QUICK}", folder=finished[0])
     assert "training.batch_size is 32 there and 16 here" in only_sentence(result)
 
 
 def test_method_and_seed_are_shortcuts(tmp_path: Path, in_process: InProcess) -> None:
     done = in_process("run", "digits", "--method", "fedprox", "--seed", "7", *settings(*QUICK), "--quiet")
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "runs" / "digits-fedprox-seed7" / "summary.json").is_file()
+    assert (tmp_path / "runs" / "digits-epochs=1-fedprox-seed7" / "summary.json").is_file()
 
 
 def test_a_run_says_how_many_updates_were_refused(tmp_path: Path, in_process: InProcess) -> None:
@@ -326,7 +328,7 @@ def test_interrupted_run_says_how_to_go_on_and_does(
     tmp_path: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch, end: signal.Signals
 ) -> None:
     long = settings(*QUICK, "federation.rounds=30")
-    checkpoints = tmp_path / "runs" / "digits-feddf-seed0" / "checkpoints"
+    checkpoints = tmp_path / "runs" / OF_QUICK / "checkpoints"
     monkeypatch.chdir(tmp_path)
     process = Forked(partial(command_line, "run", "digits", *long, "--quiet"), tmp_path / "said")
     process.wait(lambda: checkpoints.exists() and any(checkpoints.iterdir()))
@@ -335,11 +337,11 @@ def test_interrupted_run_says_how_to_go_on_and_does(
     process.wait()
     assert process.code() == 2
     assert (tmp_path / "said").read_text().strip() == (
-        "fedfuse: interrupted; finished rounds are kept, go on with: fedfuse run runs/digits-feddf-seed0 --resume"
+        f"fedfuse: interrupted; finished rounds are kept, go on with: fedfuse run runs/{OF_QUICK} --resume"
     )
-    result = in_process("run", "runs/digits-feddf-seed0", "--resume")
+    result = in_process("run", f"runs/{OF_QUICK}", "--resume")
     assert result.returncode == 0, result.stderr
-    assert json.loads((tmp_path / "runs/digits-feddf-seed0/summary.json").read_text())["rounds"] == 30
+    assert json.loads((tmp_path / "runs" / OF_QUICK / "summary.json").read_text())["rounds"] == 30
 
 
 def test_interrupted_before_the_folder_is_its_own_a_run_does_not_send_one_to_another(
@@ -375,7 +377,7 @@ def test_full_disk_gets_one_sentence_and_keeps_what_is_there(
     assert in_process(*arguments, "--resume").returncode == 0
     clean = in_process(*arguments, "--out", "clean")
     assert clean.returncode == 0, clean.stderr
-    weights = [tmp_path / run / "final/mlp.safetensors" for run in ("runs/digits-fedavg-seed0", "clean")]
+    weights = [tmp_path / run / "final/mlp.safetensors" for run in ("runs/digits-epochs=1-fedavg-seed0", "clean")]
     assert weights[0].read_bytes() == weights[1].read_bytes()
 
 

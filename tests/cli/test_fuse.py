@@ -83,7 +83,7 @@ def test_a_merge(files, run):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--set", "steps"], "--set steps: write a name, an equals sign and a value"),
+        (["--set", "steps"], "--set 'steps': write a name, an equals sign and a value"),
         (["--about", "arch=mlp"], "--about arch: write MODEL.KEY=VALUE"),
         (["--map", "cat=dog"], "--map cat: write MODEL:THEIRS=OURS"),
         (["--method", "fedav"], "unknown method 'fedav'"),

@@ -35,7 +35,8 @@ def test_what_is_written_runs_as_it_is(tmp_path: Path, in_process: InProcess) ->
     assert "next     fedfuse run mine.yaml" in done.stdout
     ran = in_process("run", "mine.yaml", *BRIEF)
     assert ran.returncode == 0, ran.stderr
-    assert (tmp_path / "runs" / "mine-feddf-seed0" / "summary.json").is_file()
+    folder = tmp_path / "runs" / "mine-epochs=1-feddf-seed0"
+    assert (folder / "summary.json").is_file()
 
 
 def test_nothing_that_is_there_is_overwritten(tmp_path: Path, in_process: InProcess) -> None:

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from fedfuse.core.errors import RunFolderError
-from fedfuse.experiment import run
+from fedfuse.experiment import playing
 from fedfuse.experiment.config import read_yaml
 from fedfuse.experiment.run import Experiment
 from fedfuse.federation.folder import RunFolder
@@ -108,14 +108,14 @@ def test_pictures_only_where_they_are_wanted(tmp_path):
 
 @pytest.mark.usefixtures("without_pictures")
 def test_short_rounds_share_a_checkpoint_and_lose_nothing(tmp_path, monkeypatch):
-    saved, save = [], run.save_checkpoint
+    saved, save = [], playing.save_checkpoint
     monkeypatch.setattr(
-        run, "save_checkpoint", lambda *given: saved.append(given[1].snapshot.server.round) or save(*given)
+        playing, "save_checkpoint", lambda *given: saved.append(given[1].snapshot.server.round) or save(*given)
     )
     rounds = {"federation": {"rounds": 4, "checkpoint_every": "auto"}}
     whole = Experiment(tiny_config(**rounds)).run(tmp_path / "whole")
     assert saved == [1, 4]
-    monkeypatch.setattr(run, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(playing, "LEAST_SECONDS", 0.0)
     with pytest.raises(KeyboardInterrupt):
         Experiment(tiny_config(**rounds)).run(tmp_path / "cut", listeners=(_stop_after(2),))
     assert saved[2:] == [1, 2]

@@ -284,7 +284,10 @@ REFUSED = {
     ),
     "a later version's": (said(NEWEST, format=99), "was written by a later version of fedfuse"),
     "an earlier version's": (said(NEWEST, format=3), "was written by an earlier version of fedfuse"),
-    "another experiment's": (said(NEWEST, config_sha256="0" * 64), "belongs to another experiment"),
+    "another experiment's": (
+        said(NEWEST, config_sha256="0" * 64, course_sha256="0" * 64),
+        "belongs to another experiment",
+    ),
     "the log: not UTF-8 in line 3": (changed("events.jsonl", in_line(3, b"\xff\n")), "events.jsonl is not as the run"),
     "the log: other text in line 3": (changed("events.jsonl", in_line(3, b"text\n")), "events.jsonl is not as the run"),
     "the log: a bit": (changed("events.jsonl", flipped(700, 1)), "events.jsonl is not as the run"),
@@ -301,9 +304,9 @@ REFUSED = {
     "a config of garbage": (written("config.yaml", noise(300)), "cannot read .*UTF-8"),
     "an empty config": (written("config.yaml", b""), "should be a mapping"),
     "half a config": (changed("config.yaml", lambda b: b[: len(b) // 2]), "holds a"),
-    "a config of other rounds": (
-        changed("config.yaml", lambda b: b.replace(b"rounds: 5", b"rounds: 9")),
-        "rounds is 9",
+    "a config of other epochs": (
+        changed("config.yaml", lambda b: b.replace(b"epochs: 1", b"epochs: 9")),
+        "epochs is 9",
     ),
 }
 """Nothing can be done but to say it, and everything stays where it is."""

@@ -10,12 +10,12 @@ import pytest
 import torch
 from sklearn.metrics import f1_score
 
-from fedfuse.cli.metric_results import comparison_metric_sheets, metric_sheets
 from fedfuse.core.errors import ConfigError, RunFolderError
 from fedfuse.experiment.assembly import build
 from fedfuse.experiment.choices import as_begun
 from fedfuse.experiment.comparison import Cell, conclude
 from fedfuse.experiment.config import validate
+from fedfuse.experiment.looking.metric_sheets import comparison_metric_sheets, metric_sheets
 from fedfuse.experiment.run import Experiment
 from fedfuse.federation.events import EventLog
 from fedfuse.federation.folder import RunFolder

@@ -99,9 +99,9 @@ def test_after_a_refusal_the_next_round_holds_its_updates(monkeypatch):
     """Who was refused is likely to be refused again, and then everybody would have to train twice."""
     begun, begin = [], Stream.of
 
-    def counted(recipe, expected, view):
+    def counted(recipe, expected, *others):
         begun.append(len(expected))
-        return begin(recipe, expected, view)
+        return begin(recipe, expected, *others)
 
     monkeypatch.setattr(Stream, "of", counted)
     played(make_federation(bend=Refused(1, rounds=(1, 2))), 4)

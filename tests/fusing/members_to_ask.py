@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,12 +14,13 @@ FEATURES = 4
 
 
 class Matrix(Member):
-    """Multiplies numbers; counts how often it is asked, and dies after so many questions if told to."""
+    """Multiplies numbers; counts how often it is asked, takes its time and dies after so many questions if told to."""
 
     def __init__(self, name: str, names: tuple[str, ...] | None = ("x", "y", "z"), classes: int = 3, seed: int = 0):
         self.matrix = torch.randn(FEATURES, classes, generator=torch.Generator().manual_seed(seed))
         self.questions = 0
         self.dies_after: int | None = None
+        self.seconds = 0.0
         self.about = About(
             name=name, origin=name, format="torch module", architecture="matrix", reads="numbers", shape=(FEATURES,),
             classes=classes, class_names=names, parameters=FEATURES * classes, dtype="float32", sha256=f"{name}{seed}",
@@ -32,4 +34,5 @@ class Matrix(Member):
         if self.questions == self.dies_after:
             raise KeyboardInterrupt
         self.questions += 1
+        time.sleep(self.seconds)
         return raw @ self.matrix

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -135,3 +142,67 @@ def test_a_member_that_cannot_travel_is_asked_here(tmp_path):
     some[1].stays = lambda: None
     assert not module._can_travel(some[0])
     assert torch.equal(asked(tmp_path, some, workers=2).of(0), asked(tmp_path / "here").of(0))
+
+
+def test_what_a_script_defines_is_asked_here(monkeypatch):
+    member = members()[0]
+    assert module._can_travel(member)
+    member.named = type("Own", (), {"__module__": "__main__"})
+    monkeypatch.setattr(sys.modules["__main__"], "Own", member.named, raising=False)
+    assert not module._can_travel(member)
+
+
+UNGUARDED = """
+import sys, torch
+from pathlib import Path
+from fedfuse.fusing.answers import ask
+from fedfuse.fusing.classes import common_classes
+from tests.fusing.members_to_ask import FEATURES, Matrix
+
+print("begun")
+members = [Matrix("a", seed=1), Matrix("b", seed=2)]
+members[1].seconds = float(sys.argv[2])
+inputs, classes = torch.zeros(2500, FEATURES), common_classes([m.about for m in members])
+answers = ask(members, inputs, classes, Path(sys.argv[1]), workers=2)
+print(len(answers))
+"""
+
+
+def script(tmp_path, seconds):
+    path = tmp_path / "script.py"
+    path.write_text(UNGUARDED)
+    command = [sys.executable, str(path), str(tmp_path / "answers"), str(seconds)]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(Path.cwd())}
+    )
+
+
+@pytest.mark.long
+def test_a_script_needs_no_guard_against_processes_that_it_starts(tmp_path):
+    with script(tmp_path, 0) as running:
+        assert running.communicate(timeout=300)[0].split() == ["begun", "2500"]
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not Path("/proc").exists(), reason="it looks for processes there")
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+def test_processes_end_with_the_one_that_started_them(tmp_path, end):
+    with script(tmp_path, 0.1) as running:
+        wait_until(lambda: len(list((tmp_path / "answers").glob("*.safetensors"))) >= 3)  # all of the first member's
+        mine = descendants(running.pid)
+        assert len(mine) >= 2
+        running.send_signal(end)
+        wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in mine))
+    assert len(list((tmp_path / "answers").glob("*.safetensors"))) < 6
+
+
+def descendants(pid):
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [one for child in children for one in (child, *descendants(child))]
+
+
+def wait_until(happens, seconds=120):
+    end = time.monotonic() + seconds
+    while not happens():
+        assert time.monotonic() < end, "it never happened"
+        time.sleep(0.05)

@@ -60,15 +60,27 @@ def test_very_many_classes_take_no_time():
     assert not [*classes.remarks]
 
 
-def test_spellings_are_told_and_only_taken_for_one_if_asked():
-    members = [about("a", "Polar bear", "cat"), about("b", "polar_bear", "Cat")]
-    apart = common_classes(members)
-    assert len(apart.names) == 4
-    assert "'Polar bear' and 'polar_bear' are taken for two classes; map one to the other if not" in apart.remarks
-    assert any("share no class" in remark for remark in apart.remarks)
-    together = common_classes(members, ignore_case=True)
-    assert together.names == ("Polar bear", "cat")
-    assert not [*together.remarks]
+def test_other_spellings_are_the_same_class_and_told():
+    classes = common_classes([about("a", "Polar bear", "cat"), about("b", "Cat", "polar_bear", "POLAR-BEAR 2")])
+    assert classes.names == ("Polar bear", "cat", "POLAR-BEAR 2")
+    assert columns(classes) == [[0, 1], [0, 1, 2]]
+    assert classes.heard(1, torch.tensor([[1.0, 2.0, 3.0]])).tolist() == [[2.0, 1.0, 3.0]]
+    assert [*classes.remarks] == [
+        "'Cat' of b is taken for 'cat', and 1 more alike; map it to another name if it is not"
+    ]
+
+
+def test_who_tells_two_spellings_apart_means_two_classes():
+    classes = common_classes([about("a", "polish", "Polish"), about("b", "POLISH", "dog")])
+    assert classes.names == ("polish", "Polish", "POLISH", "dog")
+    assert "'polish' and 'Polish' are taken for two classes; map one to the other if not" in classes.remarks
+
+
+def test_spellings_of_the_list_that_was_given_and_of_maps():
+    members = [about("a", "CAT", "dog"), about("b", "feline")]
+    classes = common_classes(members, given=["Dog", "cat"], maps={"b": {"feline": "Cat"}})
+    assert classes.names == ("Dog", "cat")
+    assert classes.members == (("cat", "Dog"), ("cat",))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +12,14 @@ import pytest
 import torch
 
 import fedfuse
-from fedfuse.core.errors import ConfigError, DataError, RunFolderError
-from fedfuse.fusing import teaching
+from fedfuse.core.errors import ConfigError, DataError, FedfuseError, RunFolderError
+from fedfuse.core.randomness import Key
+from fedfuse.core.weights import Weights
+from fedfuse.federation import shelf
+from fedfuse.fusing import merged, teaching
 from fedfuse.fusing.api import FuseCall
-from fedfuse.models.saved import load_model
+from fedfuse.models import Mlp, create
+from fedfuse.models.saved import load_model, save_model
 from tests.fusing.conftest import WORDS, Digits
 
 STEPS = {"steps": 150, "threads": 1}
@@ -130,6 +136,94 @@ class TestGoingOn:
         (tmp_path / "mine" / "thesis.txt").write_text("years of work")
         with pytest.raises(RunFolderError, match=r"other files \(thesis\.txt\)"):
             fused(hospitals, digits, tmp_path / "mine")
+
+
+class TestMemory:
+    def test_models_that_are_put_away_are_the_same(self, hospitals, digits, tmp_path, monkeypatch):
+        """However many there are, their weights lie in a file; a student begins as before."""
+        models = {name: hospitals[name] for name in "ab"}
+        options = {"student": "mlp", "examples": digits.test, "samples": 2}
+        for method in ("auto", "fedbe"):
+            for place, room in {"here": 2**27, "away": 0}.items():
+                monkeypatch.setattr(shelf, "IN_MEMORY", room)
+                fused(models, digits, tmp_path / method / place, method=method, **options)
+            here, away = ((tmp_path / method / place / "model.safetensors").read_bytes() for place in ("here", "away"))
+            assert here == away
+
+    def test_merges_that_hold_all_models_are_for_small_ones(self, hospitals, digits, tmp_path, monkeypatch):
+        models = {name: hospitals[name] for name in "ab"}
+        small = fused(models, digits, tmp_path / "small", steps=1).starts.worth.keys()
+        monkeypatch.setattr(merged, "MOST_NUMBERS", 100)
+        large = fused(models, digits, tmp_path / "large", steps=1).starts.worth.keys()
+        assert small - large == {"aligned", "regmean"}
+        assert "average" in large
+
+    @pytest.mark.parametrize(
+        "lack", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried")]
+    )
+    def test_too_little_of_it_is_a_sentence(self, lack, hospitals, digits, tmp_path):
+        def progress(*_told):
+            raise lack
+
+        with pytest.raises(FedfuseError, match="there is too little memory for this fusion; what is done is kept"):
+            fused(hospitals, digits, tmp_path / "out", progress=progress)
+
+    @pytest.mark.long
+    def test_more_models_need_no_more_of_it(self, tmp_path):
+        """Networks of 37 MB, of the student's architecture: eight need what two do, up to a third of one."""
+        large = Mlp(hidden=(3000, 3000))
+        for seed in range(8):
+            weights = Weights.of(create(large, (1, 8, 8), 10, Key(seed)))
+            save_model(tmp_path / f"{seed}.safetensors", large, (1, 8, 8), 10, weights)
+        two, eight = (int(program(PEAK, tmp_path, number)) for number in (2, 8))
+        assert eight - two < 12_000
+
+    @pytest.mark.long
+    def test_a_merge_of_models_larger_than_what_the_process_may_have(self, tmp_path):
+        """Four folders of 74 MB each and their base, in 200 MB of address space beyond what was there before."""
+        program(LIMITED, tmp_path)
+        assert (tmp_path / "out" / "model.safetensors").stat().st_size > 70_000_000
+
+
+def program(code: str, *arguments: object) -> str:
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+PEAK = """
+import resource, sys, torch, fedfuse
+from fedfuse.federation import shelf
+from fedfuse.fusing import merged
+shelf.IN_MEMORY = merged.MOST_NUMBERS = 0
+models = [f"{sys.argv[1]}/{seed}.safetensors" for seed in range(int(sys.argv[2]))]
+fedfuse.fuse(models, inputs=torch.zeros(64, 1, 8, 8, dtype=torch.uint8), out=f"{sys.argv[1]}/out{sys.argv[2]}",
+             steps=1, threads=1, batch_size=8)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+LIMITED = """
+import ctypes, resource, sys, torch, transformers, fedfuse
+from pathlib import Path
+from transformers.models.vit import modeling_vit
+from fedfuse.fusing.api import FuseCall
+
+folder = Path(sys.argv[1])
+config = transformers.ViTConfig(image_size=32, patch_size=16, hidden_size=512, num_hidden_layers=6,
+                                num_attention_heads=8, intermediate_size=2048)
+network = transformers.ViTForImageClassification(config)
+for seed in range(5):
+    with torch.no_grad():
+        network.classifier.bias.fill_(seed)
+    network.save_pretrained(folder / f"{seed}")
+del network
+ctypes.CDLL(None).malloc_trim(0)
+size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + 200 * 2**20, resource.RLIM_INFINITY))
+models = [str(folder / f"{seed}") for seed in range(1, 5)]
+fedfuse.fuse(models, method="ties", base=str(folder / "0"), out=folder / "out")
+"""
 
 
 class TestPython:

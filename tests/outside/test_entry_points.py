@@ -134,8 +134,8 @@ def test_its_part_is_listed_under_its_slot_and_shown_by_its_address(command):
 def test_one_is_run_by_its_name(command, folder):
     done = command(*RUN, "--method", "feddyn")
     assert done.returncode == 0, done.stderr
-    assert (folder / "runs" / "digits-feddyn-seed0" / "summary.json").exists()
-    assert "plugin_methods:Dynamic" in (folder / "runs" / "digits-feddyn-seed0" / "config.yaml").read_text()
+    assert (folder / "runs" / "digits-epochs=1-feddyn-seed0" / "summary.json").exists()
+    assert "plugin_methods:Dynamic" in (folder / "runs" / "digits-epochs=1-feddyn-seed0" / "config.yaml").read_text()
 
 
 @pytest.mark.parametrize(

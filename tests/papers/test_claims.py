@@ -5,7 +5,8 @@ import math
 import pytest
 
 from fedfuse.core.errors import ConfigError
-from fedfuse_papers.claims import Claim, Interval, judge
+from fedfuse.report.intervals import Interval
+from fedfuse_papers.claims import Claim, judge
 from tests.papers.samples import make_entry
 
 T_OF_TWO = 4.302652729911275

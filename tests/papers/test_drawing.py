@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from fedfuse.report.style import COLOURS
+from fedfuse.report.palette import COLOURS
 from fedfuse_papers.drawing.boundaries import PALE, boundaries_figure, colours_of, draw_boundaries, grid
 from fedfuse_papers.drawing.confidence import confidence_figure, draw_confidence
 from fedfuse_papers.drawing.scatter import draw_latent, draw_scatter, latent_figure

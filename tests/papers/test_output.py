@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from fedfuse import Provenance
 from fedfuse.core.origin import Origin
-from fedfuse_papers.claims import Interval, Verdict
+from fedfuse.report.intervals import Interval
+from fedfuse_papers.claims import Verdict
 from fedfuse_papers.ledger import Ledger, Row
 from fedfuse_papers.numbers import Printed
 from fedfuse_papers.output import csv_text, header, lines, markdown

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from fedfuse.report.intervals import Interval
 from fedfuse_papers.cells import cells_of
-from fedfuse_papers.claims import Interval, Verdict
+from fedfuse_papers.claims import Verdict
 from fedfuse_papers.entries import claims_of, load_entry, names
 from fedfuse_papers.ledger import Ledger, Row, ledger
 from fedfuse_papers.store import Measured, Store

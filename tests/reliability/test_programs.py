@@ -17,6 +17,7 @@ from tests.reliability.crashes.__main__ import main as crashes
 from tests.reliability.crashes.__main__ import plan as strikes
 from tests.reliability.crashes.mortal_files import HOWS, MortalFiles
 from tests.reliability.evidence import difference
+from tests.reliability.fusions.__main__ import main as fusions
 from tests.reliability.kept import ROOT
 from tests.reliability.kills import plan as kills
 from tests.reliability.kills.__main__ import main as kill
@@ -116,6 +117,8 @@ def test_a_difference_has_a_name():
         (crashes, ("--points", "0"), "argument --points: at least 1, not '0'"),
         (crashes, ("--points", "many"), "argument --points: at least 1, not 'many'"),
         (crashes, ("--all", "--points", "3"), "argument --points: not allowed with argument --all"),
+        (fusions, ("distill",), "there is no case 'distill'; there are distil, "),
+        (fusions, ("--trials", "0"), "argument --trials: at least 1, not '0'"),
         (kill, ("--trials", "-1"), "argument --trials: at least 1, not '-1'"),
         (kill, ("--engines", "local,cloud"), "there is no engine 'cloud'; there are local, "),
         (soak, ("fedavgg",), "there is no case 'fedavgg'; there are fedavg, "),
@@ -135,11 +138,18 @@ def program(name: str, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
 
 
+def test_fusions_that_are_killed_end_with_the_same_bytes():
+    """By SIGKILL, while models answer, in the lesson and while the result is written; the other cases take longer."""
+    done = program("fusions", "distil", "--trials", "3", "--seed", "5")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "options"),
     [
         ("crashes", ("fedavg", "scaffold", "--points", "1", "--seed", "123")),
+        ("fusions", ("--trials", "2", "--seed", "123")),
         ("kills", ("--trials", "3", "--engines", "local,workers,joined", "--seed", "123")),
     ],
 )

@@ -7,7 +7,8 @@ import pytest
 
 from fedfuse.federation.state import PrototypeRecord
 from fedfuse.report.curves import curves_figure, draw_curves
-from fedfuse.report.style import accuracy_limits, shorten
+from fedfuse.report.limits import accuracy_limits
+from fedfuse.report.palette import shorten
 from tests.report.samples import check_picture, history, legend_labels, line_data, record
 
 

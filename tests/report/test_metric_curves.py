@@ -30,6 +30,16 @@ def test_a_panel_per_metric_and_a_line_per_model_and_value() -> None:
     assert sorted(len(line.get_xdata()) for line in by_class.lines) == [0, 0, 3, 3]
 
 
+def test_lines_of_a_metric_of_several_values_say_which_they_are() -> None:
+    values = {"by_class.ant": 0.3, "by_class.$bee$": 0.3001}
+    figure = metrics_figure([record(1, {"mlp": PrototypeRecord(0.5, metrics={"macro_f1": 0.5, **values})})], "whose")
+    one, several = figure.axes
+    assert [text.get_text() for text in one.texts] == []
+    assert [text.get_text() for text in several.texts] == ["ant", "$bee$"]
+    assert several.texts[1].xyann[1] - several.texts[0].xyann[1] >= 0.04
+    assert figure.get_suptitle() == "whose"
+
+
 def test_a_run_with_metrics_has_one_picture_more(tmp_path: Path) -> None:
     paths = draw_run(tmp_path, HISTORY, partition(5, 4), None)
     assert [path.name for path in paths] == ["accuracy.png", "partition.png", "metrics.png"]

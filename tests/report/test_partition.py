@@ -18,7 +18,7 @@ from fedfuse.report.partition import (
     sample_counts,
     ticks,
 )
-from fedfuse.report.style import save
+from fedfuse.report.saving import save
 from tests.report.samples import check_picture, partition
 
 
@@ -87,7 +87,28 @@ def test_long_names_leave_room_for_the_bubbles() -> None:
     assert figure.axes[1].get_window_extent().height >= 0.4 * figure.bbox.height
     labels = [label.get_text() for label in figure.axes[1].get_xticklabels()]
     assert len(set(labels)) == len(labels)
-    assert labels[2].endswith("c4")
+    assert [label.rpartition(" ")[2] for label in labels] == [one.name for one in report.clients]
+
+
+@pytest.mark.parametrize("clients", [1, 2, 4])
+def test_names_of_few_clients_lie_level_and_side_by_side(clients: int) -> None:
+    names = [f"General Hospital of Saint Elizabeth {number}" for number in range(clients)]
+    figure = partition_figure(replace(partition(clients, 2), names=names))
+    figure.draw_without_rendering()
+    boxes = [label.get_window_extent() for label in figure.axes[1].get_xticklabels()]
+    assert all(box.width > box.height for box in boxes)
+    assert all(one.x1 < other.x0 for one, other in itertools.pairwise(boxes))
+
+
+def test_classes_have_their_names_on_the_axis_as_they_are() -> None:
+    names = ["malignant", "$x$ \x1b[2J", "n" * 300]
+    figure = partition_figure(replace(partition(5, 3), class_names=names))
+    labels = [label.get_text() for label in figure.axes[1].get_yticklabels()]
+    assert labels[:2] == ["malignant", "$x$  [2J"]
+    assert len(labels[2]) <= 18
+    figure.draw_without_rendering()
+    numbers = [label.get_text() for label in partition_figure(partition(5, 3)).axes[1].get_yticklabels()]
+    assert numbers == ["0", "1", "2"]
 
 
 @pytest.mark.parametrize(("clients", "classes"), [(1, 1), (1, 2), (10, 10), (100, 100), (120, 200)])

@@ -99,7 +99,7 @@ def test_every_slot_of_an_experiment_is_known():
     from fedfuse.core.part import Part
     from tests.outside.parts import PARTS
 
-    assert len(SLOTS) == len({slot.base for slot in SLOTS}) == 16
+    assert len(SLOTS) == len({slot.base for slot in SLOTS}) == 17
     assert all(slot.base is Method or issubclass(slot.base, Part) for slot in SLOTS)
     assert len(PARTS) >= len(SLOTS) - 1
 

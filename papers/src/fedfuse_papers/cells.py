@@ -13,6 +13,8 @@ from fedfuse_papers.entry import Entry, Labels, Reading, ScaleName, agrees
 
 READ = "read"
 """The one key of an axis' changes that is not about the experiment."""
+AS_PRINTED: Raw = {"federation": {"claims": "taken", "moves": "taken"}}
+"""The papers' equations know no bounds on what a client says or does."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def _cell(name: str, entry: Entry, scale: ScaleName, labels: Labels) -> Cell:
     own = [entry.axes[axis][label] for axis, label in labels.items()]
     shared = [one.changes for one in entry.together if agrees(labels, one.cells)]
     scaled = [size.axes.get(axis, {}).get(label, {}) for axis, label in labels.items()]
-    raw, read = _merged(entry.experiment, {}), entry.read.model_dump()
+    raw, read = _merged(AS_PRINTED, entry.experiment), entry.read.model_dump()
     for changes in (*own, *shared, size.changes, *scaled):
         raw = _merged(raw, {key: value for key, value in changes.items() if key != READ})
         read = {**read, **changes.get(READ, {})}

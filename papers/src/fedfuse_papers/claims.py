@@ -12,21 +12,18 @@ otherwise more seeds are needed; with fewer than three seeds they are needed in 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
 from typing import Literal
 
 from pydantic import Field
-from scipy.stats import t as student
 
 from fedfuse import ConfigError
 from fedfuse.plugins import Settings
+from fedfuse.report.intervals import Interval
 from fedfuse_papers.entry import Entry, Label, Labels, agrees
 
 LEAST_SEEDS = 3
-CONFIDENCE = 0.95
 Answer = Literal["holds", "does not hold", "not enough seeds"]
 
 
@@ -63,24 +60,6 @@ class Claim(Settings):
 
 def _rest(cell: Labels, named: Labels) -> tuple[str, ...]:
     return tuple(label for axis, label in cell.items() if axis not in named)
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A mean difference with its 95 % interval; without ends from fewer than two seeds."""
-
-    mean: float
-    low: float | None
-    high: float | None
-    seeds: int
-
-    @staticmethod
-    def of(differences: Sequence[float]) -> Interval:
-        mean, seeds = fmean(differences), len(differences)
-        if seeds < 2:
-            return Interval(mean, None, None, seeds)
-        reach = float(student.ppf((1 + CONFIDENCE) / 2, seeds - 1)) * stdev(differences) / math.sqrt(seeds)
-        return Interval(mean, mean - reach, mean + reach, seeds)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ import io
 from collections.abc import Sequence
 
 from fedfuse import Provenance
-from fedfuse_papers.claims import Interval, Verdict
+from fedfuse.report.intervals import Interval
+from fedfuse_papers.claims import Verdict
 from fedfuse_papers.entry import in_words
 from fedfuse_papers.ledger import Ledger, Row
 from fedfuse_papers.numbers import Printed

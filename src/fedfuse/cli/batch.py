@@ -47,7 +47,7 @@ class OneByOne(BatchProgress):
             self.run = self.open.enter_context(shown)
         elif kind == "study_run_started":
             self.run.begin(event["run"], event["rounds"])
-        elif kind == "study_run_finished":
+        elif kind in ("study_run_finished", "study_run_stopped"):
             self.run.end()
         elif not kind.startswith("study_"):
             self.run(event)
@@ -68,13 +68,14 @@ class SideBySide(BatchProgress):
             self.tasks[label] = self.bars.begin("  rounds", event["rounds"], event["done"], title=label)
         elif kind == "study_run_advanced":
             self.bars.update(self.tasks[event["run"]], completed=event["done"])
-        elif kind == "study_run_finished":
-            self._end(event["run"])
+        elif kind in ("study_run_finished", "study_run_stopped"):
+            self._end(event["run"], says_so=kind == "study_run_finished")
 
-    def _end(self, label: str) -> None:
+    def _end(self, label: str, says_so: bool) -> None:
+        """Of a trial's run, whoever asked for the trial says how it ended."""
         self.bars.remove_task(self.tasks.pop(label))
         self.bars.advance(self.all_runs)
-        if not self.console.is_terminal:
+        if says_so and not self.console.is_terminal:
             self.console.print(f"{label}: finished", highlight=False, soft_wrap=True)
 
 

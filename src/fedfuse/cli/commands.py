@@ -11,7 +11,14 @@ SECTIONS = {
         "init": "fedfuse.cli.init:init",
         "run": "fedfuse.cli.run:run",
         "compare": "fedfuse.cli.compare:compare",
+        "sweep": "fedfuse.cli.sweep:sweep",
         "privacy": "fedfuse.cli.privacy:privacy",
+    },
+    "Runs that are there": {
+        "show": "fedfuse.cli.show:show",
+        "table": "fedfuse.cli.table:table",
+        "plot": "fedfuse.cli.plot:plot",
+        "report": "fedfuse.cli.report:report",
     },
     "Models": {
         "fuse": "fedfuse.cli.fuse:fuse",

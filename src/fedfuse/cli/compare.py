@@ -1,4 +1,4 @@
-"""``fedfuse compare``: methods and seeds side by side."""
+"""``fedfuse compare``: methods, seeds and variants side by side."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from fedfuse.cli.options import Assignments, Jobs, Quiet, Verbose, Workers
+from fedfuse.cli.options import Assignments, Estimated, Jobs, Overs, Quiet, Verbose, Workers
 from fedfuse.cli.words import go_on_with, seeds_of, words_of
 from fedfuse.experiment.finding import check_keys, check_method
 
 
 def compare(
-    experiments: Annotated[list[str], typer.Argument(metavar="FILE...", help="YAML files or presets")],
+    experiments: Annotated[list[str], typer.Argument(metavar="FILE...", help="YAML files, presets, run folders")],
     methods: Annotated[
         str,
         typer.Option(
@@ -22,17 +22,21 @@ def compare(
     ] = "",
     seeds: Annotated[
         str,
-        typer.Option("--seeds", "--seed", metavar="SEEDS", help="seeds, separated by commas (default: the file's own)"),
+        typer.Option(
+            "--seeds", "--seed", metavar="SEEDS", help="seeds, such as 0,1,2 or 0-4,7 (default: the file's own)"
+        ),
     ] = "",
     assignments: Assignments = None,
-    out: Annotated[Path | None, typer.Option(help="folder for all runs (default: runs/compare-NAME)")] = None,
+    out: Annotated[Path | None, typer.Option(help="folder for all runs (default: runs/compare-NAME-CHANGES)")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="replace other runs that are in its folders")] = False,
+    over: Overs = None,
+    estimate: Estimated = False,
     jobs: Jobs = 1,
     workers: Workers = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Run methods and seeds side by side. Runs that are there are kept, unfinished ones go on."""
+    """Run methods, seeds and variants side by side. Runs that are there are kept, unfinished ones go on."""
     for experiment in experiments:
         check_keys(experiment, assignments or (), methods=False)
     for method in words_of(methods):
@@ -40,24 +44,33 @@ def compare(
     from rich.console import Console
 
     from fedfuse.cli.batch import batch_progress
-    from fedfuse.cli.console import print_facts, print_sheet, say
-    from fedfuse.cli.metric_results import comparison_metric_sheets
+    from fedfuse.cli.console import print_estimate, print_facts, print_sheet, say
     from fedfuse.cli.verbose import Narrator, together
     from fedfuse.experiment.comparison import complete, plan, rehearse
-    from fedfuse.experiment.sheets import comparison_facts, comparison_sheet
+    from fedfuse.experiment.estimate import estimate_all
+    from fedfuse.experiment.looking.metric_sheets import comparison_metric_sheets
+    from fedfuse.experiment.looking.tables import comparison_facts, comparison_sheet
 
     changes = [*([f"engine.workers={workers}"] if workers is not None else []), *(assignments or ())]
-    study = plan(experiments, words_of(methods), seeds_of(seeds) if seeds else [], changes, out)
+    chosen = words_of(methods), seeds_of(seeds) if seeds else []
+    study = plan(experiments, *chosen, changes, out, over=over or ())
     screen = Console(quiet=quiet)
     if not quiet:
         say(study.remarks)
+    if estimate:
+        left = [cell.experiment.config for cell in study.cells if not cell.is_finished]
+        if left:
+            print_estimate(estimate_all, left, jobs)
+        else:
+            say(["every run is finished, and nothing is left to run"])
+        return
     progress = batch_progress(screen, jobs)
     listener = together(progress, Narrator(screen)) if verbose and not quiet else progress
     try:
         with screen.status("checking all runs"):
             cells = rehearse(study.cells, overwrite)
         with progress:
-            complete(cells, jobs, listener)
+            complete(cells, jobs, listener, study.folder)
     except KeyboardInterrupt:
         raise go_on_with("the same command") from None
     finally:

@@ -209,10 +209,12 @@ KINDS: dict[str, Callable[[Unfinished], Found]] = {
 FREE = {
     "AXIS=LABEL,...",
     "COLUMN",
+    "COLUMN,...",
     "ENTRY",
     "EPSILON",
     "EPSILONS",
     "HOST:PORT",
+    "MEASURE",
     "MODEL.KEY=VALUE",
     "MODEL:THEIRS=OURS",
     "MODULE:FUNCTION",
@@ -225,6 +227,8 @@ FREE = {
     "WORKLOAD",
     "X",
     "image|table",
+    "last|best",
     "lora",
+    "wide|page|column|WxH",
 }
 """Values of which nothing is known before they are written."""

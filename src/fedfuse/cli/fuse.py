@@ -12,6 +12,7 @@ import typer
 from fedfuse.cli.console import console, print_facts, print_sheet, say
 from fedfuse.cli.options import Quiet
 from fedfuse.core.errors import ConfigError, FedfuseError, shortened, unknown
+from fedfuse.core.text import is_utf8
 
 Pairs = Annotated[
     list[str] | None,
@@ -69,7 +70,7 @@ def fuse(
     call = FuseCall(
         _named(models),
         student,
-        data,
+        _source(data),
         method=method,
         plan={**_workers(workers), **_assigned(assignments or ()), **_form(written_as, rank)},
         examples=examples,
@@ -130,12 +131,19 @@ def _named(models: list[str]) -> dict[str, str] | list[str]:
     return named
 
 
+def _source(data: str | None) -> Any:
+    """A place, or a source with its settings as an experiment file has them: {kind: generator, ...}."""
+    if data is None or not data.lstrip().startswith("{") or Path(data).exists():
+        return data
+    return _value(data, "--data")
+
+
 def _workers(number: int | None) -> dict[str, Any]:
     return {} if number is None else {"workers": number}
 
 
 def _assigned(assignments: Sequence[str]) -> dict[str, Any]:
-    return {key: _value(text, f"--set {key}") for key, text in (_pair(one, "--set") for one in assignments)}
+    return {key: _value(text, f"--set {shortened(key)}") for key, text in (_pair(one, "--set") for one in assignments)}
 
 
 def _form(written_as: str | None, rank: int | None) -> dict[str, Any]:
@@ -150,8 +158,8 @@ def _about(pairs: Sequence[str]) -> dict[str, dict[str, Any]]:
     for address, text in (_pair(one, "--about") for one in pairs):
         model, dot, key = address.rpartition(".")
         if not dot:
-            raise ConfigError(f"--about {address}: write MODEL.KEY=VALUE, for example b.arch=resnet20")
-        found.setdefault(model, {})[key] = _value(text, f"--about {address}")
+            raise ConfigError(f"--about {shortened(address)}: write MODEL.KEY=VALUE, for example b.arch=resnet20")
+        found.setdefault(model, {})[key] = _value(text, f"--about {shortened(address)}")
     return found
 
 
@@ -160,15 +168,15 @@ def _maps(pairs: Sequence[str]) -> dict[str, dict[str, str]]:
     for address, ours in (_pair(one, "--map") for one in pairs):
         model, colon, theirs = address.partition(":")
         if not colon:
-            raise ConfigError(f"--map {address}: write MODEL:THEIRS=OURS, for example b:feline=cat")
+            raise ConfigError(f"--map {shortened(address)}: write MODEL:THEIRS=OURS, for example b:feline=cat")
         found.setdefault(model, {})[theirs] = ours
     return found
 
 
 def _pair(text: str, option: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise ConfigError(f"{option} {shortened(text)}: write a name, an equals sign and a value")
+    if not equals or not name or not is_utf8(text):
+        raise ConfigError(f"{option} {shortened(text)!a}: write a name, an equals sign and a value")
     return name, value
 
 

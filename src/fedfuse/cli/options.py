@@ -9,6 +9,13 @@ import typer
 Assignments = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="change a key, e.g. federation.rounds=20")
 ]
+Overs = Annotated[
+    list[str] | None,
+    typer.Option("--over", metavar="KEY=VALUES", help="vary a key, e.g. partition.alpha=0.1,1.0"),
+]
+Estimated = Annotated[
+    bool, typer.Option("--estimate", help="say what it would cost: time, memory, traffic, disk; run nothing")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="print nothing but errors")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="also print every event, a line each")]
 Workers = Annotated[int | None, typer.Option(min=0, help="clients of a run at the same time, in processes; same bits")]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fedfuse.cli.imports import quick_imports
-from fedfuse.cli.options import Assignments, Quiet, Verbose, Workers
+from fedfuse.cli.options import Assignments, Estimated, Quiet, Verbose, Workers
 from fedfuse.cli.words import go_on_with
 from fedfuse.experiment.finding import check_keys
 
@@ -19,11 +19,12 @@ def run(
     seed: Annotated[int | None, typer.Option(min=0, help="the seed (default: the file's own)")] = None,
     assignments: Assignments = None,
     resume: Annotated[bool, typer.Option("--resume", help="go on with an interrupted run")] = False,
-    out: Annotated[Path | None, typer.Option(help="run folder (default: runs/NAME-METHOD-seedN)")] = None,
+    out: Annotated[Path | None, typer.Option(help="run folder (default: runs/NAME-CHANGES-METHOD-seedN)")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="replace a run that is already there")] = False,
     engine: Annotated[str | None, typer.Option(metavar="ENGINE", help="where clients run: local or ray")] = None,
     workers: Workers = None,
     address: Annotated[str | None, typer.Option(help="with --engine ray: the cluster to join")] = None,
+    estimate: Estimated = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the run's events, a line of JSON each")] = False,
@@ -35,19 +36,25 @@ def run(
     with quick_imports():
         from rich.console import Console
 
-        from fedfuse.cli.console import print_event, print_facts, print_sheet
-        from fedfuse.cli.metric_results import metric_sheets
+        from fedfuse.cli.console import print_estimate, print_event, print_facts, print_sheet, say
         from fedfuse.cli.progress import RunProgress
-        from fedfuse.cli.remarks import how_to_go_on
+        from fedfuse.cli.remarks import how_to_go_on, nothing_to_resume
         from fedfuse.cli.verbose import Narrator
+        from fedfuse.experiment.estimate import estimate_of
         from fedfuse.experiment.lessons import check_that_something_was_learnt
+        from fedfuse.experiment.looking.metric_sheets import metric_sheets
         from fedfuse.experiment.run import Experiment, run_folder
         from fedfuse.experiment.sheets import closing_facts, summary_sheet
 
     loaded = Experiment.load(experiment, changes)
+    if estimate:
+        print_estimate(estimate_of, loaded.config)
+        return
     folder = run_folder(experiment, out, resume) or loaded.default_folder
     config = loaded.config
     quiet = quiet or as_json
+    if resume and not overwrite and not quiet:
+        say(nothing_to_resume(config, folder))
     screen = Console(quiet=quiet)
     told = (Narrator(screen),) if verbose and not quiet else ()
     with RunProgress(screen) as progress:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fedfuse.core.errors import ConfigError, FedfuseError
+from pathlib import Path
+
+from fedfuse.core.errors import ConfigError, FedfuseError, shortened
 
 
 def words_of(text: str) -> list[str]:
@@ -10,17 +12,33 @@ def words_of(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
+MOST_SEEDS = 10_000
+
+
 def seeds_of(text: str) -> list[int]:
-    """Different whole numbers."""
-    try:
-        found = [int(word) for word in words_of(text)]
-    except ValueError:
-        raise ConfigError(f"--seeds {text}: write whole numbers separated by commas, for example 0,1,2") from None
+    """Different whole numbers, one by one or from one to another: ``0-4,7``."""
+    found: list[int] = []
+    for word in words_of(text):
+        ends = [end.strip() for end in word.split("-")]
+        if len(ends) > 2 or not all(end.isdecimal() and len(end) < 40 for end in ends):
+            raise ConfigError(f"--seeds {shortened(text)}: write whole numbers separated by commas, or ranges as 0-4")
+        first, last = int(ends[0]), int(ends[-1])
+        if not 0 <= last - first < MOST_SEEDS:
+            raise ConfigError(f"--seeds {shortened(text)}: write the smaller number first, and at most 10,000 seeds")
+        found += range(first, last + 1)
     if not found or len(set(found)) < len(found):
-        raise ConfigError(f"--seeds {text}: write different whole numbers separated by commas, for example 0,1,2")
+        raise ConfigError(f"--seeds {shortened(text)}: write different whole numbers, for example 0,1,2 or 0-4")
     return found
 
 
 def go_on_with(command: str) -> FedfuseError:
     """For whoever pressed Ctrl-C."""
     return FedfuseError(f"interrupted; finished rounds are kept, go on with: {command}")
+
+
+def check_free(out: Path | None, overwrite: bool) -> None:
+    """Refuse to write over a file that is there, unless that is wanted."""
+    if out is not None and out.is_dir():
+        raise ConfigError(f"{out} is a folder; give the name of a file")
+    if out is not None and out.exists() and not overwrite:
+        raise ConfigError(f"{out} is there already; choose another --out, or replace it with --overwrite")

@@ -19,7 +19,7 @@ from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, Serializ
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from fedfuse.core.errors import ConfigError
+from fedfuse.core.errors import ConfigError, unknown
 from fedfuse.core.foreign import PACKAGE, address_of
 from fedfuse.core.imports import import_object
 from fedfuse.core.part import Part
@@ -57,6 +57,43 @@ class OneOf:
         chooser = self.known[0].chooser
         address = {"type": "string", "pattern": ".:.", "description": "package.module:Class, a part of your own"}
         return {"anyOf": [ours, {"type": "object", "properties": {chooser: address}, "required": [chooser]}]}
+
+
+@dataclass(frozen=True)
+class OneIn:
+    """The parts that a module lists in its ``KINDS``, which is not imported before somebody names one of them."""
+
+    module: str
+
+    def known(self) -> Mapping[str, type[Part]]:
+        kinds: tuple[type[Part], ...] = import_object(f"{self.module}:KINDS", "a part")
+        return {str(kind.model_fields[kind.chooser].default): kind for kind in kinds}
+
+    def __get_pydantic_core_schema__(self, base: type[Part], handler: GetCoreSchemaHandler) -> CoreSchema:
+        def choose(value: Any) -> Any:
+            if isinstance(value, base):
+                return value if type(value) in self.known().values() else _findable(value)
+            kind = value.get(base.chooser) if isinstance(value, Mapping) else None
+            if is_address(kind):
+                return part_at(kind, base).model_validate(value)
+            known = self.known()
+            if not isinstance(kind, str) or kind not in known:
+                raise ValueError(unknown(base.chooser, str(kind), known) if kind else f"say its {base.chooser}")
+            return known[kind].model_validate(value)
+
+        def dump(part: Part, info: SerializationInfo) -> dict[str, Any]:
+            return part.model_dump(mode=info.mode)
+
+        return core_schema.no_info_plain_validator_function(
+            choose, serialization=core_schema.plain_serializer_function_ser_schema(dump, info_arg=True)
+        )
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        known = self.known()
+        chooser = next(iter(known.values())).chooser
+        address = {"type": "string", "pattern": ".:.", "description": "package.module:Class, a part of your own"}
+        by_address = {"type": "object", "properties": {chooser: address}, "required": [chooser]}
+        return {"anyOf": [*(kind.model_json_schema() for kind in known.values()), by_address]}
 
 
 def is_address(kind: Any) -> TypeGuard[str]:

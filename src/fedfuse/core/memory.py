@@ -19,6 +19,11 @@ def free_memory() -> int | None:
     return free if free is None else min(free, _limit() or free)
 
 
+def is_lack_of_memory(error: BaseException) -> bool:
+    """Whether Python or torch could not have what it asked for."""
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "allocate memory" in str(error))
+
+
 def _limit() -> int | None:
     try:
         text = LIMIT.read_text(encoding="utf-8").strip()

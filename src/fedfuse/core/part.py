@@ -18,6 +18,11 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
 
+    @property
+    def depends_on_rounds(self) -> bool:
+        """Whether what it does in a round depends on how many rounds the run shall have; then none can be added."""
+        return False
+
     @model_validator(mode="before")
     @classmethod
     def _no_unknown_keys(cls, value: Any) -> Any:
@@ -73,6 +78,19 @@ class Part(Settings):
 def _rebuilt(address: str, values: dict[str, Any]) -> Part:
     part: Part = import_object(address, "a part").model_validate(values)
     return part
+
+
+def dependent_on_rounds(settings: Any, at: tuple[str, ...] = ()) -> Iterator[str]:
+    """The keys of all that depends on the number of rounds, below a section."""
+    if isinstance(settings, Settings):
+        if settings.depends_on_rounds:
+            yield ".".join(at)
+        for name in type(settings).model_fields:
+            yield from dependent_on_rounds(getattr(settings, name), (*at, name))
+    elif isinstance(settings, Mapping | list | tuple):
+        named = settings if isinstance(settings, Mapping) else dict(enumerate(settings))
+        for key, value in named.items():
+            yield from dependent_on_rounds(value, (*at, str(key)))
 
 
 def addresses_in(settings: Any) -> Iterator[str]:

@@ -184,6 +184,13 @@ def read_places(path: Path) -> tuple[int, dict[str, Place]]:
     return len(head), tensors
 
 
+def is_ours(path: Path) -> bool:
+    """Whether a file says of itself that fedfuse wrote it."""
+    with path.open("rb", buffering=0) as file:
+        metadata = _header(file, 0)[1]
+    return isinstance(metadata, dict) and ABOUT in metadata
+
+
 def read_numbers(path: Path, data: int, place: Place, begin: int, end: int) -> Tensor:
     """Some of a tensor's numbers in their order, of a file whose tensors begin at ``data``."""
     numbers = torch.empty(end - begin, dtype=place.dtype)

@@ -15,6 +15,11 @@ class TextShape(NamedTuple):
     vocabulary: int
 
 
+def is_one_line(text: str) -> bool:
+    """Whether it can be written, and shown in a terminal without moving anything else there."""
+    return is_utf8(text) and text.isprintable()
+
+
 def is_utf8(text: str) -> bool:
     """Whether it can be written; names of files and JSON may hold halves of characters, which cannot."""
     try:

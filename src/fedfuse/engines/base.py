@@ -49,4 +49,4 @@ class SimulatedEngine(Engine):
         return WorkerPool(number, self.results)
 
     def examples_of(self, tasks: Sequence[Task]) -> list[int]:
-        return [self.clients.says_examples(task) for task in tasks]
+        return [self.clients.examples_of(task) for task in tasks]

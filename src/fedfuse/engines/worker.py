@@ -7,15 +7,12 @@ when it is told to, and at once when the process that started it is gone.
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import pickle
 import signal
 import threading
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from multiprocessing import resource_tracker, spawn
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import Any
@@ -26,6 +23,7 @@ import torch.multiprocessing
 from torch import Tensor
 
 from fedfuse.core.errors import FedfuseError
+from fedfuse.engines.beginnings import deaf_to_interrupts, end_with_parent, without_script
 from fedfuse.engines.jobs import Job
 from fedfuse.engines.packing import Bytes, Packed, SharedTensors, as_bytes, pack, unpack
 from fedfuse.federation.client import Clients
@@ -67,7 +65,7 @@ class Worker:
         try:
             [packed] = in_shared_memory([torch.frombuffer(bytearray(self.packed), dtype=torch.uint8)])
             process = context.Process(target=_serve, args=(packed, self.lasting, theirs), daemon=True)
-            with _deaf_to_interrupts(), nullcontext() if self.imports_script else _without_script():
+            with deaf_to_interrupts(), nullcontext() if self.imports_script else without_script():
                 process.start()
             self._process = process
         finally:
@@ -150,7 +148,7 @@ def _seconds_to_start(timeout: float | None) -> float | None:
 
 def _serve(packed: Tensor, lasting: Sequence[Tensor], pipe: Connection) -> None:
     """The worker process: one job after another until the pipe is closed."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     torch.set_num_threads(1)
     common, known = list[Bytes](), as_bytes(lasting)
     clients: Clients = unpack(Packed(packed.numpy().tobytes(), []), lasting=known)
@@ -222,43 +220,6 @@ def _deadline(seconds: float | None, worker: Worker, late: threading.Event) -> I
         yield
     finally:
         timer.cancel()
-
-
-@contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """What is started here never hears Ctrl-C, which a terminal sends to all: the parent alone decides what follows."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows has none
-        yield
-        return
-    resource_tracker.ensure_running()  # its own start would lift the mask
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-_one_at_a_time = threading.Lock()
-
-
-@contextmanager
-def _without_script() -> Iterator[None]:
-    """What is started here does not run the script that started it, which may have no guard against that."""
-    with _one_at_a_time:
-        prepare = spawn.get_preparation_data
-        spawn.get_preparation_data = lambda name: {
-            key: value for key, value in prepare(name).items() if not key.startswith("init_main_")
-        }
-        try:
-            yield
-        finally:
-            spawn.get_preparation_data = prepare
-
-
-def _end_with_parent() -> None:
-    parent: Any = multiprocessing.parent_process()
-    parent.join()
-    os._exit(1)
 
 
 def _ended(code: int | None) -> str:

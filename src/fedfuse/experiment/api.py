@@ -8,9 +8,12 @@ from typing import Any
 
 from fedfuse.experiment.comparison import Cell, Comparison, complete, finished_runs, plan, rehearse
 from fedfuse.experiment.comparison.running import silence
+from fedfuse.experiment.estimate import Estimate, estimate_of
 from fedfuse.experiment.progress import listeners
 from fedfuse.experiment.result import RunResult
 from fedfuse.experiment.run import Experiment, Given, run_folder
+from fedfuse.experiment.sweep import Sweep, plan_sweep
+from fedfuse.experiment.variants.axes import Overs
 from fedfuse.federation.events import Listener
 from fedfuse.federation.folder import RunFolder
 from fedfuse.methods import Method
@@ -45,6 +48,24 @@ def run(
     return loaded.run(folder, resume, overwrite, listeners(progress, loaded.config.label))
 
 
+def estimate(
+    experiment: Given,
+    *,
+    method: MethodGiven | None = None,
+    seed: int | None = None,
+    assignments: Sequence[str] = (),
+    **sections: Any,
+) -> Estimate:
+    """What a run would cost here: seconds, memory, traffic and disk. A few rounds are played in miniature.
+
+    >>> cost = fedfuse.estimate("digits", method="fedavg", federation={"rounds": 2})
+    >>> cost.bytes_up == fedfuse.run("digits", method="fedavg", federation={"rounds": 2}).summary["bytes_up"]
+    True
+    """
+    said = {key: value for key, value in (("method", method), ("seed", seed)) if value is not None}
+    return estimate_of(Experiment.load(experiment, assignments, **said, **sections).config)
+
+
 def compare(
     experiments: Given | Sequence[Given],
     methods: MethodGiven | Sequence[MethodGiven] = (),
@@ -55,23 +76,59 @@ def compare(
     out: str | Path | None = None,
     overwrite: bool = False,
     progress: bool | Listener = False,
+    over: Overs | Sequence[str] = (),
     **sections: Any,
 ) -> Comparison:
-    """Run methods and seeds side by side. Runs that are there are kept, unfinished ones go on.
+    """Run methods, seeds and variants side by side. Runs that are there are kept, unfinished ones go on.
 
-    Without methods or seeds, those that the experiments name themselves. Several ``jobs`` have processes of their own.
-    After a failure, what was finished until then is in ``comparison.json`` of the folder.
+    Without methods or seeds, those that the experiments name themselves. ``over`` varies keys:
+    ``{"partition.alpha": [0.1, 1.0]}``. A run folder, or a folder of runs, stands for what is in it. Several ``jobs``
+    have processes of their own. After a failure, what was finished until then is in ``comparison.json`` of the folder.
 
     >>> fedfuse.compare("digits", ["fedavg", "fedprox"], [0, 1], federation={"rounds": 1}).rows[1].method
     'fedprox'
     """
     given = [experiments] if isinstance(experiments, str | Path | Mapping | Experiment) else experiments
     chosen = [methods] if isinstance(methods, str | Mapping | Method) else methods
-    study = plan(given, chosen, [seeds] if isinstance(seeds, int) else seeds, assignments, out, sections)
+    study = plan(given, chosen, [seeds] if isinstance(seeds, int) else seeds, assignments, out, sections, over)
     listener = _told(progress)
     for remark in study.remarks:
         listener({"event": "study_remark", "remark": remark})
-    return complete(rehearse(study.cells, overwrite), jobs, listener)
+    return complete(rehearse(study.cells, overwrite), jobs, listener, study.folder)
+
+
+def sweep(
+    experiment: Given,
+    over: Overs | Sequence[str],
+    *,
+    budget: int | None = None,
+    seeds: int | Sequence[int] = (),
+    sampler: str | None = None,
+    sampler_seed: int = 0,
+    prune: bool = False,
+    assignments: Sequence[str] = (),
+    jobs: int = 1,
+    out: str | Path | None = None,
+    progress: bool | Listener = False,
+    **sections: Any,
+) -> Sweep:
+    """Try settings of an experiment: every combination, or as many as ``budget`` says, those next that did well so far.
+
+    ``over`` maps keys to lists, a ``Range``, or texts as the command line has them. The same call goes on with a sweep
+    that was interrupted, and with a larger budget adds to it. ``sampler`` is ``grid``, ``random`` or ``tpe`` (Optuna's,
+    the default with a budget). ``prune`` stops runs that are worse than the median of earlier ones.
+
+    >>> short = {"federation": {"rounds": 1}, "training": {"epochs": 1}}
+    >>> found = fedfuse.sweep("digits", {"training.batch_size": [16, 64]}, method="fedavg", **short)
+    >>> sorted(trial.values["training.batch_size"] for trial in found.trials)
+    [16, 64]
+    """
+    chosen = [seeds] if isinstance(seeds, int) else seeds
+    plan = plan_sweep(experiment, over, budget, chosen, assignments, sections, sampler, sampler_seed, prune, out)
+    listener = _told(progress)
+    for remark in plan.remarks:
+        listener({"event": "study_remark", "remark": remark})
+    return plan.run(jobs, listener)
 
 
 def run_all(

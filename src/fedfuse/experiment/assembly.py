@@ -24,6 +24,8 @@ from fedfuse.data.readers.contents import UNLABELLED
 from fedfuse.data.tokens import TextSettings
 from fedfuse.experiment.choices import settled
 from fedfuse.experiment.config import ExperimentConfig
+from fedfuse.experiment.judged import judged_on, measures_validation
+from fedfuse.experiment.keeping import client_keeper
 from fedfuse.experiment.promise import Promise
 from fedfuse.experiment.promise import Surroundings as Around
 from fedfuse.experiment.room import check_room
@@ -34,6 +36,9 @@ from fedfuse.federation.clock.clock import Clock
 from fedfuse.federation.clock.settings import ClockSettings
 from fedfuse.federation.clock.work import RoundWork
 from fedfuse.federation.events import EventLog
+from fedfuse.federation.hostile import HostileClients
+from fedfuse.federation.judging import On
+from fedfuse.federation.kept_clients import kept_bytes
 from fedfuse.federation.metrics import Metrics
 from fedfuse.federation.prototypes import prototypes_of
 from fedfuse.federation.sampling import clients_per_round, pooled
@@ -66,9 +71,12 @@ class Built:
     @property
     def interface(self) -> Interface:
         """What the models of a run are told about their inputs and classes."""
-        by_batch = self.config.federation.batch_norm == "batch"
-        batch = self.config.evaluation.batch_size if by_batch else None
-        return Interface.of(self.dataset, self.config.data, batch)
+        return _interface(self.config, self.dataset)
+
+    @property
+    def judged_on(self) -> On:
+        """The examples that rounds are judged on."""
+        return judged_on(self.config, len(self.splits.validation))
 
     @cached_property
     def facts(self) -> dict[str, Any]:
@@ -91,6 +99,8 @@ class Built:
             "source": _facts_of(self.source) if self.source else None,
             **_facts_of_clock(self.config.federation.clock),
             **({"privacy": self.promise.facts(self.federation.engine.keeps_secrets)} if self.promise else {}),
+            **self._kept_facts(),
+            **({"hostile": sorted(self.clients.hostile)} if isinstance(self.clients, HostileClients) else {}),
             "device": str(self.compute.device),
             **_if_any(caution=self.caution),
         }
@@ -107,6 +117,15 @@ class Built:
         said = [self.compute.caution, *(self.promise.cautions() if self.promise else ())]
         return "; ".join(filter(None, said)) or None
 
+    def _kept_facts(self) -> dict[str, Any]:
+        """By what rounds are judged, and how many bytes of clients' models are kept, where that is so."""
+        facts: dict[str, Any] = {}
+        if self.config.evaluation.judges:
+            facts["judged"] = {"by": self.config.evaluation.best_by, "on": self.judged_on}
+        if self.config.federation.keep_clients:
+            facts["kept_clients"] = kept_bytes(self.federation)
+        return facts
+
 
 def notes(facts: Mapping[str, Any]) -> list[str]:
     """What was done with the data of a run that nobody had asked for, in lines."""
@@ -119,9 +138,17 @@ def cautions(facts: Mapping[str, Any]) -> list[str]:
     parts = [facts["data"].get("incomplete"), source.get("incomplete")]
     found = [f"{sentence}; do not compare results with published ones" for sentence in parts if sentence is not None]
     found += facts["data"].get("cautions", [])
+    if (facts.get("judged") or {}).get("on") == "test":
+        found.append(
+            "rounds are judged on the test examples, so that what the best of them has there is too good; "
+            "data.validation gives them examples of their own"
+        )
     if source.get("test_overlap"):
         copies, size = f"{source['test_overlap']:,}", f"{source['size']:,}"
         found.append(f"{copies} of the {size} inputs of source '{source['name']}' are copies of test inputs")
+    if hostile := facts.get("hostile"):
+        shown = ", ".join(map(str, hostile[:10])) + (" ..." if len(hostile) > 10 else "")
+        found.append(f"{len(hostile)} of the clients attack, as the experiment asks for: {shown}")
     return [*found, facts["caution"]] if "caution" in facts else found
 
 
@@ -147,13 +174,14 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None,
     labels, owners = splits.train.labels, splits.train.owners
     parts = config.partition.assign(labels, dataset.classes, key.child("partition"), owners)
     assignment = checked(config.partition.kind, parts, len(labels))
-    partition = PartitionReport.of(config.partition, assignment, labels, dataset.classes, owners)
+    partition = PartitionReport.of(config.partition, assignment, labels, dataset.class_names, owners)
     compute = Compute.of(config.compute)
     transform = Transform.of(dataset, config.data)
     bank = _bank(config, dataset, compute)
     source = _source(config, dataset, splits, transform, compute)
-    _check_parts(config, bank, source, has_validation=len(splits.validation) > 0)
     parties, settings = _parties(config, assignment)
+    most = _most_in_a_round(config, settings, len(parties))
+    _check_parts(config, bank, source, len(splits.validation) > 0, most)
     _check_students(config, settings, len(parties))
     clients_per_round(config.federation, len(assignment))
     datasets = ClientDatasets(splits.train, parties)
@@ -173,7 +201,10 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None,
         together=clients_per_round(settings, len(parties)),
         silence=promise.silence() if promise else SPEAKS,
     )
+    if config.attack:
+        clients = HostileClients.of(clients, config.attack)
     by_batch = config.federation.batch_norm == "batch"
+    on_validation = measures_validation(config, len(splits.validation))
     metrics = Metrics(config.evaluation.metrics, dataset.class_names, log) if config.evaluation.metrics else None
     test = Evaluator(splits.test, transform, compute, config.evaluation.batch_size, by_batch, metrics)
     federation = Federation(
@@ -185,6 +216,8 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None,
         engine=engine or config.engine.open(clients, log),
         test=test,
         validation=replace(test, examples=splits.validation, measure=None) if len(splits.validation) else None,
+        judging=replace(test, examples=splits.validation) if on_validation else None,
+        keeping=client_keeper(config, bank, _interface(config, dataset)),
         source=source,
         key=key,
         log=log,
@@ -193,6 +226,11 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None,
         accounting=promise.account if promise else None,
     )
     return Built(config, dataset, splits, partition, compute, source, clients, federation, promise)
+
+
+def _interface(config: ExperimentConfig, dataset: Dataset) -> Interface:
+    by_batch = config.federation.batch_norm == "batch"
+    return Interface.of(dataset, config.data, config.evaluation.batch_size if by_batch else None)
 
 
 def _clock(config: ExperimentConfig, bank: ModelBank) -> Clock | None:
@@ -211,12 +249,21 @@ def _bank(config: ExperimentConfig, dataset: Dataset, compute: Compute) -> Model
     return bank
 
 
-def _check_parts(config: ExperimentConfig, bank: ModelBank, source: Source | None, has_validation: bool) -> None:
+def _most_in_a_round(config: ExperimentConfig, settings: FederationSettings, clients: int) -> dict[str, int]:
+    """How many clients of each model a round can have."""
+    wanted = clients_per_round(settings, clients)
+    running = prototypes_of(tuple(config.models), settings, clients).clients_of
+    return {name: min(wanted, number) for name, number in running.items()}
+
+
+def _check_parts(
+    config: ExperimentConfig, bank: ModelBank, source: Source | None, has_validation: bool, most: Mapping[str, int]
+) -> None:
     """Every part can work in this experiment."""
     recipe, key = config.recipe, Key(config.seed)
     inputs = None if source is None else _inputs_per_round(recipe, source, key)
     predicts = recipe.protocol.carries == "predictions"
-    context = CheckContext(bank, config.training.optimizer, has_validation, inputs, predicts)
+    context = CheckContext(bank, config.training.optimizer, has_validation, inputs, predicts, most)
     for part in recipe.parts:
         part.check(context)
     _check_upload(recipe, bank, inputs)

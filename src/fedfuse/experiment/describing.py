@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from fedfuse.catalogue.details import CHOOSERS, KeyRow, PartRow
-from fedfuse.core.choice import OneOf
+from fedfuse.core.choice import OneIn, OneOf
 from fedfuse.core.part import Part, Settings
 
 Kinds = tuple[type[Settings], ...]
@@ -98,6 +98,8 @@ def _kinds(annotation: Any, metadata: tuple[Any, ...]) -> Iterator[tuple[type[Pa
     for one in metadata:
         if isinstance(one, OneOf):
             yield annotation, one.known
+        elif isinstance(one, OneIn):
+            yield annotation, tuple(one.known().values())
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         yield from _kinds(arguments[0], arguments[1:])
@@ -150,7 +152,7 @@ def _choices(annotation: Any) -> tuple[str, ...]:
 def _alternatives(annotation: Any) -> tuple[Any, ...]:
     """What stands between the bars of a union; bounds of one alternative stay with it."""
     origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin is Annotated and not any(isinstance(one, FieldInfo | OneOf) for one in arguments[1:]):
+    if origin is Annotated and not any(isinstance(one, FieldInfo | OneOf | OneIn) for one in arguments[1:]):
         return _alternatives(arguments[0])
     if origin in (Union, UnionType):
         return tuple(inner for one in arguments for inner in _alternatives(one))

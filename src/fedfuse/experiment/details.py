@@ -48,14 +48,26 @@ PAGES = {
     "scores": "scores.md",
     "merge": "merges.md",
     "then": "merges.md",
+    "nearest_mixing_then": "robustness.md#defences",
+    "bucketing_then": "robustness.md#defences",
     "screen": "experiment-file.md#methods-and-combinations",
     "teachers": "methods/fedbe.md",
     "metrics": "metrics.md",
     "engine": "engines.md",
+    "attack": "robustness.md#attacks",
     CLOCK: "clock.md",
 }
 """The page about all parts of a slot."""
+ROBUST = {
+    "screen": ("norm_bound", "norm_clip", "krum", "multi_krum"),
+    "merge": (
+        "median", "trimmed_mean", "geometric_median", "centred_clipping", "bulyan", "fltrust", "nearest_mixing",
+        "bucketing",
+    ),
+}  # fmt: skip
+"""Defences, which have a page together."""
 PART_PAGES = {
+    **{f"{slot}.{kind}": "robustness.md#defences" for slot, kinds in ROBUST.items() for kind in kinds},
     "merge.aligned": "alignment.md",
     "merge.matched": "methods/fedma.md",
     "merge.mean": "methods/fedavg.md",
@@ -140,9 +152,16 @@ def _walk(settings: type[Settings], at: str, found: Found) -> None:
     for key, one in settings.model_fields.items():
         place, kinds, section = f"{at}{key}", kinds_in(one), section_in(one)
         if kinds:
-            _meet(kinds, key, "models.NAME" if place == "models" else place, one, found)
+            owner = kinds_of(settings)[0] if is_kind(settings) else ""
+            _meet(kinds, _named(key, owner, kinds, found), "models.NAME" if place == "models" else place, one, found)
         elif section is not None:
             _walk(section, f"{place}.", found)
+
+
+def _named(key: str, owner: str, kinds: Kinds, found: Found) -> str:
+    """A slot is called like its key; two parts may have keys of one name that take different parts."""
+    is_taken = any(name == key and others != kinds for others, name in found.slots.items())
+    return f"{owner}_{key}" if is_taken and owner else key
 
 
 def _meet(kinds: Kinds, key: str, place: str, one: FieldInfo, found: Found) -> None:

@@ -9,6 +9,8 @@ from fedfuse.core.errors import ConfigError, RunFolderError
 from fedfuse.core.origin import origin
 from fedfuse.experiment.choices import as_begun
 from fedfuse.experiment.config import ExperimentConfig, Raw, read_yaml, validate
+from fedfuse.experiment.longer import Length
+from fedfuse.experiment.provenance import beginning
 from fedfuse.experiment.stored import check_models, load_run
 from fedfuse.federation.checkpoint import Saved, load_checkpoint
 from fedfuse.federation.events import read_events
@@ -24,20 +26,39 @@ def other_experiment(config: ExperimentConfig, folder: RunFolder) -> str | None:
     except ConfigError as error:
         return f"holds an experiment that this version cannot read ({error}); {ELSEWHERE}"
     config = as_begun(config, earlier)
+    length = Length(earlier, config)
+    if length.differs:
+        reason = length.reason_against(folder)
+        return f"{reason}; {ELSEWHERE}" if reason else _other_code(config, folder)
     if earlier.sha256() != config.sha256():
-        key, before, now = _first_difference(earlier.identity(), config.identity())
+        key, before, now = _first_difference(earlier.course(), config.course())
         return f"holds another experiment: {key} is {before} there and {now} here; {ELSEWHERE}"
     return _other_code(config, folder)
 
 
+def is_this_very(config: ExperimentConfig, folder: RunFolder) -> bool:
+    """Whether the run in a folder is this experiment's, with as many rounds."""
+    return other_experiment(config, folder) is None and not length_of(config, folder).differs
+
+
+def length_of(config: ExperimentConfig, folder: RunFolder) -> Length:
+    """The run in a folder as it was begun, and as it is wanted now."""
+    earlier = validate(read_yaml(folder.config))
+    return Length(earlier, as_begun(config, earlier))
+
+
 def continued(config: ExperimentConfig, folder: RunFolder) -> ExperimentConfig:
     """The experiment as the run in a folder began it, with what that run chose by itself."""
-    return as_begun(config, validate(read_yaml(folder.config))) if folder.holds_a_run() else config
+    return length_of(config, folder).wanted if folder.holds_a_run() else config
 
 
 def last_checkpoint(config: ExperimentConfig, folder: RunFolder) -> Saved | None:
     """From where the run in a folder goes on; None if it never came to a checkpoint."""
-    saved = load_checkpoint(folder.checkpoints, config.sha256(), folder.events)
+    length = length_of(config, folder) if folder.holds_a_run() else Length(config, config)
+    if length.differs:
+        saved = length.checkpoint(folder)
+    else:
+        saved = load_checkpoint(folder.checkpoints, config.of_checkpoints, folder.events)
     if saved is None and _had_checkpoints(config, folder):
         raise refusal(
             folder, f"holds a run, but its checkpoints are gone ({folder.checkpoints}); bring them back, {ELSEWHERE}"
@@ -58,13 +79,19 @@ def unusable(config: ExperimentConfig, folder: RunFolder) -> str | None:
     try:
         if reason := other_experiment(config, folder):
             return reason
-        if folder.is_complete():
+        if folder.is_complete() and not length_of(config, folder).differs:
             check_models(folder, load_run(folder.path).summary)
         else:
             last_checkpoint(continued(config, folder), folder)
     except RunFolderError as error:
         return f"cannot be gone on with: {error}"
     return None
+
+
+def other_rounds(rounds: int, folder: RunFolder) -> int | None:
+    """How many rounds the run was last gone on with to have, if that was another number."""
+    before = [start.get("rounds") for start in _starts(folder)][-1:]
+    return before[0] if before and before[0] != rounds and isinstance(before[0], int) else None
 
 
 def other_versions(folder: RunFolder) -> dict[str, tuple[str, str]]:
@@ -79,14 +106,14 @@ def other_versions(folder: RunFolder) -> dict[str, tuple[str, str]]:
 
 def _other_code(config: ExperimentConfig, folder: RunFolder) -> str | None:
     """Whose source is no longer what it was when the run began; None if all of it is."""
-    before = _beginning(folder).get("code", {})
+    before = beginning(folder).get("code", {})
     changed = [address for address, now in config.foreign_code.items() if before.get(address, now) != now]
     return f"was begun with other code behind {changed[0]}; bring it back, {ELSEWHERE}" if changed else None
 
 
 def other_data(facts: Mapping[str, Any], folder: RunFolder) -> str | None:
     """Which examples or distillation inputs are no longer those that the run began with; None if all are."""
-    began = _beginning(folder)
+    began = beginning(folder)
     for what, name in (("data", "the data"), ("source", "the distillation inputs"), ("clock", "the device trace")):
         before, now = began.get(what) or {}, facts.get(what) or {}
         if "sha256" in before and before["sha256"] != now["sha256"]:
@@ -94,9 +121,12 @@ def other_data(facts: Mapping[str, Any], folder: RunFolder) -> str | None:
     return None
 
 
-def _beginning(folder: RunFolder) -> dict[str, Any]:
-    """The event with which the run began, if there is one."""
-    return next((event for event in read_events(folder.events) if event["event"] == "run_started"), {})
+def as_long_as_begun(config: ExperimentConfig, folder: RunFolder) -> ExperimentConfig:
+    """The experiment with as many rounds as the run in a folder was first to have: so it has one name for ever."""
+    rounds = beginning(folder).get("rounds") if folder.holds_a_run() else None
+    if type(rounds) is not int or rounds < 1:
+        return config
+    return config.model_copy(update={"federation": config.federation.model_copy(update={"rounds": rounds})})
 
 
 def has_other_origin(folder: RunFolder) -> bool:

@@ -91,3 +91,11 @@ def check_method(name: str, experiment: str) -> None:
         check_name(name)
     except ConfigError as error:
         raise ConfigError(f"{experiment}: {error}") from None
+
+
+def check_places(places: Sequence[str | Path]) -> None:
+    """Refuse folders of runs that are not there."""
+    for place in places:
+        if not Path(place).is_dir():
+            why = "is a file" if Path(place).is_file() else "does not exist"
+            raise ConfigError(f"{place} {why}; give the folder of a run, or one that holds several")

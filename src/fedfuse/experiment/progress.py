@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from fedfuse.core.plain_json import dumps
 from fedfuse.experiment.assembly import cautions, notes
+from fedfuse.experiment.sheets import size
 from fedfuse.federation.events import Event, Listener
 
 SAID = 20
@@ -98,8 +99,10 @@ def notice(event: Event) -> str | None:
     """What a run found or decided by itself, in a sentence."""
     if event["event"] == "run_found":
         return "already finished: nothing was run, and this is the result that lies in the folder"
-    if event.get("chosen"):
-        return f"left to fedfuse: {', '.join(f'{key}={dumps(value)}' for key, value in event['chosen'].items())}"
+    if event["event"] == "rounds_changed":
+        return f"the run was to have {event['before']} rounds, and goes on to {event['now']}"
+    if event["event"] in ("run_started", "run_resumed"):
+        return "; ".join(_beginnings(event)) or None
     if event["event"] == "client_joined":
         return f"client {event['client']} takes part with model {event['prototype']} from round {event['round']} on"
     if event["event"] == "seat_claimed":
@@ -109,6 +112,14 @@ def notice(event: Event) -> str | None:
         more = "1 more process trains" if event["workers"] == 1 else f"{event['workers']} more processes train"
         return f"{more} clients as soon as started: about {event['seconds_left']:.0f} s of work were left for one"
     return None
+
+
+def _beginnings(event: Event) -> Iterator[str]:
+    """What a run says of itself when it begins."""
+    if event.get("chosen"):
+        yield f"left to fedfuse: {', '.join(f'{key}={dumps(value)}' for key, value in event['chosen'].items())}"
+    if event.get("kept_clients"):
+        yield f"every client's model of every round is kept in clients/, about {size(event['kept_clients'])} together"
 
 
 def missing(event: Event) -> str | None:

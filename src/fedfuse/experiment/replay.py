@@ -16,7 +16,7 @@ from fedfuse.data import Examples
 from fedfuse.experiment.assembly import Built, build
 from fedfuse.experiment.run import Experiment
 from fedfuse.federation import Snapshot
-from fedfuse.federation.checkpoint import load_checkpoint
+from fedfuse.federation.checkpoint import Identity, load_checkpoint
 from fedfuse.federation.client_states import ClientStates, HeldStates
 from fedfuse.federation.engine import Engine
 from fedfuse.federation.events import EventLog
@@ -141,7 +141,7 @@ def replay(folder: str | Path) -> LastRound:
     witness = RecordingEngine(built.federation.engine)
     federation = replace(built.federation, engine=witness)
     rounds = run.read_summary()["rounds"]
-    snapshot = _before(run, config.sha256(), rounds) or federation.start()
+    snapshot = _before(run, config.of_checkpoints, rounds) or federation.start()
     try:
         while snapshot.server.round < rounds:
             snapshot = federation.advance(snapshot)
@@ -151,7 +151,7 @@ def replay(folder: str | Path) -> LastRound:
     return LastRound(built, [update for update in updates if update.prototype == updates[0].prototype], snapshot)
 
 
-def _before(run: RunFolder, identity: str, number: int) -> Snapshot | None:
+def _before(run: RunFolder, identity: Identity, number: int) -> Snapshot | None:
     """The checkpoint before a round. States are held, so that nothing is written into the run's folder."""
     saved = load_checkpoint(run.checkpoints, identity, run.events, before=number)
     return replace(saved.snapshot, clients=HeldStates(saved.snapshot.clients)) if saved else None

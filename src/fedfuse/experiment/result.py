@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from fedfuse.core.errors import ConfigError, RunFolderError, unknown
+from fedfuse.core.views import Spent
 from fedfuse.data import PartitionReport
 from fedfuse.experiment.assembly import cautions, notes
 from fedfuse.experiment.frames import frame_of
+from fedfuse.experiment.model_files import Which, client_model_file, model_file
 from fedfuse.experiment.provenance import Provenance, starts
 from fedfuse.experiment.sheets import percent, summary_sheet
 from fedfuse.federation import RoundRecord
 from fedfuse.federation.folder import RunFolder
 from fedfuse.models import Classifier
 from fedfuse.models.saved import load_model
+
+if TYPE_CHECKING:
+    from fedfuse.experiment.looking.comparison import Comparison
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,8 +70,10 @@ class RunResult:
         """When, with which code and where it was begun and gone on with."""
         return list(starts(self.folder))
 
-    def model(self, prototype: str | None = None, trust_own_code: bool = False) -> Classifier:
+    def model(self, prototype: str | None = None, trust_own_code: bool = False, *, which: Which = "last") -> Classifier:
         """The final model of a prototype, ready for inference; the only one if there is one.
+
+        ``which`` is the ``last`` round's or the ``best`` one's, where ``evaluation.keep_best`` has kept that.
 
         Of a run that another process made, a network of one's own (``arch: own``) is rebuilt only with
         ``trust_own_code``: its file names a function, which is imported and called.
@@ -76,11 +84,35 @@ class RunResult:
             raise ConfigError(unknown("model", name, prototypes))
         if not self.is_finished:
             raise RunFolderError(f"the run in {self.folder.path} has no final model yet; resume it")
-        return load_model(self.folder.final_weights(name), trust_own_code or self.runs_own_code)
+        file = model_file(self.folder, f"{name}.safetensors", which)
+        return load_model(file, trust_own_code or self.runs_own_code)
 
-    def client_model(self, client: int, trust_own_code: bool = False) -> Classifier:
-        """A client's own final model, where a method leaves none on the server."""
-        return load_model(self.folder.final_client(client), trust_own_code or self.runs_own_code)
+    def client_model(
+        self, client: int, trust_own_code: bool = False, *, round: int | None = None, which: Which = "last"
+    ) -> Classifier:
+        """A client's own model: its final one, where a method leaves none on the server, or that of a ``round``.
+
+        Models of single rounds are there where ``federation.keep_clients`` has kept them.
+        """
+        file = client_model_file(self.folder, client, round, which)
+        return load_model(file, trust_own_code or self.runs_own_code)
+
+    def describe(self, width: int = 80) -> str:
+        """All there is to see of the run in words, as ``fedfuse show`` prints it."""
+        return self._looked_at().describe(width)
+
+    def plot(self, path: str | Path, x: Spent = "rounds", y: str = "accuracy", **options: Any) -> Path:
+        """Write a picture of the run as it lies in its folder; ``options`` are those of ``Comparison.plot``."""
+        return self._looked_at().plot(path, x, y, **options)
+
+    def report(self, path: str | Path, *, title: str | None = None) -> Path:
+        """Write a page of HTML about the run, which opens without a network."""
+        return self._looked_at().report(path, title=title)
+
+    def _looked_at(self) -> Comparison:
+        from fedfuse.experiment.looking.gathering import load_runs
+
+        return load_runs(self.folder.path)
 
     def records(self) -> list[dict[str, Any]]:
         """The history as plain rows, one for every round and model."""

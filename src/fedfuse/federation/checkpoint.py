@@ -38,6 +38,26 @@ def new_states(folder: Path) -> StoredStates:
     return StoredStates(StateStore(_states(folder)), 0)
 
 
+class Identity(NamedTuple):
+    """What a checkpoint is of: the experiment, and what it has in common with longer and shorter ones.
+
+    ``course`` is the same for any number of rounds; None if the experiment depends on their number.
+    """
+
+    whole: str
+    course: str | None = None
+
+    @staticmethod
+    def of(given: str | Identity) -> Identity:
+        return Identity(given) if isinstance(given, str) else given
+
+    def is_of(self, about: Mapping[str, Any]) -> bool:
+        """Whether a checkpoint that says this is this one's."""
+        if about["config_sha256"] == self.whole:
+            return True
+        return self.course is not None and about.get("course_sha256") == self.course
+
+
 class Skipped(NamedTuple):
     """A checkpoint that could not be gone on from."""
 
@@ -54,16 +74,17 @@ class Saved:
     skipped: tuple[Skipped, ...] = ()
 
 
-def save_checkpoint(folder: Path, saved: Saved, config_sha256: str) -> Path:
+def save_checkpoint(folder: Path, saved: Saved, identity: str | Identity) -> Path:
     """Write the snapshot, and remove what is no longer needed."""
-    server, states = saved.snapshot.server, saved.snapshot.clients
+    server, states, identity = saved.snapshot.server, saved.snapshot.clients, Identity.of(identity)
     if not isinstance(states, StoredStates):
         raise TypeError("a checkpoint is of a run whose clients' states are in its folder, which new_states begins")
     tensors = _flatten("weights", {name: {"flat": weights.flat} for name, weights in server.weights.items()})
     tensors |= _flatten("memory", server.memory)
     about = {
         "format": FORMAT,
-        "config_sha256": config_sha256,
+        "config_sha256": identity.whole,
+        **({} if identity.course is None else {"course_sha256": identity.course}),
         "round": server.round,
         "layouts": {name: weights.layout.to_json() for name, weights in server.weights.items()},
         "log": asdict(saved.log),
@@ -75,7 +96,7 @@ def save_checkpoint(folder: Path, saved: Saved, config_sha256: str) -> Path:
     return path
 
 
-def load_checkpoint(folder: Path, config_sha256: str, log: Path, before: int | None = None) -> Saved | None:
+def load_checkpoint(folder: Path, identity: str | Identity, log: Path, before: int | None = None) -> Saved | None:
     """The newest snapshot (of a round before this one, if asked), or None if there is no checkpoint yet.
 
     One that is not as it was written is passed over: the one before it leads to the same bits. If that leaves none, a
@@ -86,7 +107,7 @@ def load_checkpoint(folder: Path, config_sha256: str, log: Path, before: int | N
         if before is not None and number >= before:
             continue
         try:
-            saved = _read(folder, number, config_sha256, log)
+            saved = _read(folder, number, Identity.of(identity), log)
         except DamagedError as error:
             skipped.append(Skipped(path_of(folder, number, SUFFIX).name, str(error)))
         else:
@@ -112,6 +133,13 @@ def go_on_from(folder: Path, saved: Saved) -> None:
         _remove_older(folder, states)
 
 
+def forget_after(folder: Path, number: int) -> None:
+    """Remove the checkpoints of later rounds, which are sound and no longer wanted."""
+    for later in rounds_in(folder, SUFFIX):
+        if later > number:
+            path_of(folder, later, SUFFIX).unlink()
+
+
 def _remove_older(folder: Path, states: StoredStates) -> None:
     rounds = rounds_in(folder, SUFFIX)
     for old in rounds[:-KEPT]:
@@ -119,10 +147,10 @@ def _remove_older(folder: Path, states: StoredStates) -> None:
     states.store.keep(rounds[-KEPT:])
 
 
-def _read(folder: Path, number: int, config_sha256: str, log: Path) -> Saved:
+def _read(folder: Path, number: int, identity: Identity, log: Path) -> Saved:
     path = path_of(folder, number, SUFFIX)
     tensors, about = read_safetensors(path)
-    _check(path, about, config_sha256)
+    _check(path, about, identity)
     try:
         return _saved(folder, number, log, tensors, about)
     except DamagedError:
@@ -144,7 +172,7 @@ def _saved(folder: Path, number: int, log: Path, tensors: Mapping[str, Tensor], 
     return Saved(Snapshot(_server(tensors, about, History(records)), StoredStates(store, number)), mark)
 
 
-def _check(path: Path, about: Any, config_sha256: str) -> None:
+def _check(path: Path, about: Any, identity: Identity) -> None:
     """Refuse one that is sound, but of another version or of another experiment."""
     version = about.get("format") if isinstance(about, dict) else None
     if type(version) is not int or "config_sha256" not in about:
@@ -157,7 +185,7 @@ def _check(path: Path, about: Any, config_sha256: str) -> None:
         )
     if read_header(path).sha256 is None:
         raise DamagedError("it has no digest")
-    if about["config_sha256"] != config_sha256:
+    if not identity.is_of(about):
         raise RunFolderError(f"{path} belongs to another experiment; choose another --out")
 
 

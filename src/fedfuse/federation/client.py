@@ -62,14 +62,18 @@ class Clients:
     secret: Key | None = None
     """What noise comes from where somebody could want to compute it: a real party's own."""
 
-    def says_examples(self, task: Task) -> int:
-        """How many examples the answer to a task will stand for."""
-        return self.examples_of(task) if self.silence.tells_examples else 1
-
     def examples_of(self, task: Task) -> int:
-        """How many examples a task is trained on."""
+        """How many examples the answer to a task will say that it stands for."""
+        return self._size(task) if self.silence.tells_examples else 1
+
+    def _size(self, task: Task) -> int:
+        """How many examples a task is done with."""
         datasets, client = self.datasets, task.client
         return datasets.size(client) if isinstance(datasets, ClientDatasets) else len(datasets[client])
+
+    def examples(self, client: int) -> Examples:
+        """What a client trains on."""
+        return self.datasets[client]
 
     def work(self, task: Task, state: Tensors) -> tuple[Update, Tensors]:
         """Train for one task. The result depends on the arguments and the key only."""
@@ -79,6 +83,11 @@ class Clients:
     def groups(self, tasks: Sequence[Task]) -> list[list[Task]]:
         """Tasks that are done together; no result depends on it."""
         return self._stacking.groups(tasks)
+
+    def stack_of(self, task: Task) -> int:
+        """With how many others a task is done at the same time, in one network; 1: with none."""
+        stack = self._stacking.stack(task)
+        return 1 if stack is None else stack.twin.size
 
     def work_together(self, tasks: Sequence[Task], states: Mapping[int, Tensors]) -> list[tuple[Update, Tensors]]:
         """Train for the tasks of one group."""
@@ -90,7 +99,7 @@ class Clients:
 
     @cached_property
     def _stacking(self) -> Stacking:
-        return Stacking(self.examples_of, self.bank, self.recipe, self.training, self.together)
+        return Stacking(self._size, self.bank, self.recipe, self.training, self.together)
 
     def _alone(self, task: Task, state: Tensors) -> tuple[Update, Tensors]:
         with _named(task):
@@ -136,7 +145,7 @@ class Clients:
             return self._answer(replace(client, model=model, bank=self.bank), hooks, trained.stats, trained.weights)
 
     def _answer(self, client: ClientContext, hooks: Hooks, done: LoopStats, trained: Weights) -> tuple[Update, Tensors]:
-        task, result = client.task, self.recipe.protocol.answer(self._of_protocol(client), trained)
+        task, result = client.task, self._result(client, trained)
         kept = {**within(LOCAL, hooks.state()), **within(PROTOCOL, result.state)}
         sent, packed = self._packed(result, client)
         said, learnt, tested = self._scores_of(client)
@@ -146,12 +155,16 @@ class Clients:
             client=task.client,
             prototype=task.prototype,
             weights=NOTHING if self.recipe.upload else result.weights,
-            examples=self.says_examples(task),
+            examples=len(client.examples) if self.silence.tells_examples else 1,
             extras={**self._protected(extras, client), **sent},
             metrics=done.metrics if self.silence.tells_metrics else {},
             test_outputs=tested,
         )
         return update, {**kept, **packed, **learnt}
+
+    def _result(self, client: ClientContext, trained: Weights) -> ClientResult:
+        """What the client sends and keeps, before links pack it."""
+        return self.recipe.protocol.answer(self._of_protocol(client), trained)
 
     def _protected(self, extras: Tensors, client: ClientContext) -> Tensors:
         """What parts say beside the payload, with noise where a link of the upload has some for it."""
@@ -189,7 +202,7 @@ class Clients:
             task=task,
             model=lend(start),
             start=start,
-            examples=self.datasets[task.client],
+            examples=self.examples(task.client),
             transform=self.transform,
             training=training,
             learning_rate=training.rate(task.round, self.rounds),

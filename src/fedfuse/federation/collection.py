@@ -8,12 +8,15 @@ from itertools import starmap
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.federation.absurd import Growth
 from fedfuse.federation.arrivals import Answer, Arrivals
+from fedfuse.federation.bounds import Bounds
 from fedfuse.federation.client_states import ClientStates
+from fedfuse.federation.kept_clients import KeptClients
 from fedfuse.federation.recipe import Recipe
 from fedfuse.federation.shelf import Shelf
-from fedfuse.federation.stream import Stream, left
+from fedfuse.federation.stream import Expected, Stream, left
 from fedfuse.federation.turns import in_turn
 from fedfuse.federation.views import Views
+from fedfuse.parts.screen import Screened
 
 State = tuple[int, Tensors]
 """A client and its new state."""
@@ -23,11 +26,19 @@ class Collection:
     """One round's updates: sound ones, in client order, whatever order they came in."""
 
     def __init__(
-        self, recipe: Recipe, views: Views, arrivals: Arrivals, growth: Growth, shelf: Shelf, states: ClientStates
+        self,
+        recipe: Recipe,
+        views: Views,
+        arrivals: Arrivals,
+        growth: Growth,
+        bounds: Bounds,
+        shelf: Shelf,
+        states: ClientStates,
+        kept: KeptClients | None = None,
     ) -> None:
-        """``states`` are the clients' before the round."""
+        """``states`` are the clients' before the round; ``kept`` is where their models go, if they are kept."""
         self.recipe, self.views, self.arrivals = recipe, views, arrivals
-        self.growth, self.shelf, self.states = growth, shelf, states
+        self.growth, self.bounds, self.shelf, self.states, self.kept = growth, bounds, shelf, states, kept
         self.updates: list[Update] = []
         self.stream: Stream | None = None
         """Who took the updates as they came, so that what is left of them are numbers; None if they are held."""
@@ -43,29 +54,44 @@ class Collection:
         """Nothing is made of what the clients sent."""
         self.updates, self.stream = [], None
 
+    def counted(self) -> Screened:
+        """The updates as they count, before the method's own screens."""
+        return self.bounds.counted(self.updates, self.shelf.hold)
+
     def _kept(self, tasks: Sequence[Task], streaming: bool) -> Iterator[State]:
         """The new states of clients whose updates are sound, while these are collected."""
         in_order = sorted(tasks, key=lambda task: task.client)
         self.stream = self._expecting(in_order) if streaming else None
         yield from self._taken(tasks, self.arrivals.in_time(tasks, self.states))
         yield from self._dismissed()
-        if self._is_short():  # the others' shares are larger than those with which they were added
+        stands_out = self.bounds.judge(self.updates)
+        if self._is_short() and not stands_out:  # the others' shares are larger than those with which they were added
             yield from self._once_more(in_order, streaming=True)
-        if self._is_short():  # somebody says something else when it is asked again
-            yield from self._once_more(in_order, streaming=False)
+            stands_out = self.bounds.judge(self.updates)
+        if self._is_short() or (self.stream and stands_out):  # somebody says something else when it is asked again,
+            yield from self._once_more(in_order, streaming=False)  # or does not count as it was added
+            self.bounds.judge(self.updates)
+        for client in self.bounds.judged.against:  # what it learnt counts for nothing, with itself as well
+            yield client, self.states.get(client, {})
 
     def _expecting(self, tasks: Sequence[Task]) -> Stream | None:
         """Who takes updates as they come, where the engine knows what they will stand for."""
         examples = self.arrivals.engine.examples_of(tasks)
         if examples is None:
             return None
-        return Stream.of(self.recipe, list(zip(tasks, examples, strict=True)), self.views.of)
+        return self._stream(list(zip(tasks, examples, strict=True)))
+
+    def _stream(self, expected: Expected) -> Stream:
+        return Stream.of(self.recipe, expected, self.bounds.claims, self.views.of)
 
     def _taken(self, tasks: Sequence[Task], answers: Iterator[Answer]) -> Iterator[State]:
         """Each client in its turn: its update is collected or given away, and its new state goes on."""
 
         def take(update: Update, state: Tensors) -> State:
             self.growth.take(update)
+            self.bounds.moves.take(update)
+            if self.kept:
+                self.kept.keep(update, state)
             self.updates.append(self.stream.take(update) if self.stream else self.shelf.hold(update))
             return update.client, state
 
@@ -77,6 +103,8 @@ class Collection:
         self.updates = [update for update in self.updates if update.client not in refused]
         for client, reason in refused.items():
             self.arrivals.attendance.refuse(client, reason)
+            if self.kept:
+                self.kept.forget(client)
             yield client, self.states.get(client, {})
 
     def _is_short(self) -> bool:
@@ -86,7 +114,7 @@ class Collection:
     def _once_more(self, tasks: Sequence[Task], streaming: bool) -> Iterator[State]:
         """Those who were heard, asked for the same again."""
         expected = left(tasks, self.updates)
-        self.stream = Stream.of(self.recipe, expected, self.views.of) if streaming and expected else None
+        self.stream = self._stream(expected) if streaming and expected else None
         self.updates.clear()
         same = [task for task, _ in expected]
         return self._taken(same, self.arrivals.again(same, self.states) if same else iter(()))

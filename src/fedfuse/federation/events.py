@@ -19,6 +19,10 @@ from fedfuse.core.plain_json import dumps
 
 FINISHED = b'{"event": "round_finished"'
 """How the line of a finished round begins."""
+TAIL = 1 << 20
+"""Bytes at the end of a log in which there is a whole line, but for rounds of a hundred thousand clients."""
+MOST_SECONDS = 1 << 40
+"""Since 1970, above which a time is a mistake."""
 Event = Mapping[str, Any]
 Listener = Callable[[Event], None]
 
@@ -117,10 +121,13 @@ def read_events(path: Path) -> Iterator[dict[str, Any]]:
         if event is not None:
             yield event
         elif line.endswith(b"\n"):
-            raise RunFolderError(
-                f"{path}, line {number} is damaged; bring the log back as the run left it, or run it anew with "
-                "--overwrite"
-            )
+            raise _damaged(path, number)
+
+
+def _damaged(path: Path, number: int) -> RunFolderError:
+    return RunFolderError(
+        f"{path}, line {number} is damaged; bring the log back as the run left it, or run it anew with --overwrite"
+    )
 
 
 def last_event(path: Path) -> dict[str, Any] | None:
@@ -129,6 +136,19 @@ def last_event(path: Path) -> dict[str, Any] | None:
     for line in _lines(path):
         last = line
     return _event(last)
+
+
+def last_time(path: Path) -> float | None:
+    """When the latest event was logged, from the end of the file alone; None if that cannot be said."""
+    try:
+        with path.open("rb") as log:
+            log.seek(max(0, log.seek(0, os.SEEK_END) - TAIL))
+            lines = log.read(TAIL).splitlines()
+    except OSError:
+        return None
+    times = [event.get("time") for event in map(_event, lines) if event is not None]
+    sound = [time for time in times if isinstance(time, int | float) and 0 <= time < MOST_SECONDS]
+    return float(sound[-1]) if sound else None
 
 
 def finished_rounds(path: Path, until: Mark) -> list[dict[str, Any]] | None:
@@ -145,6 +165,21 @@ def finished_rounds(path: Path, until: Mark) -> list[dict[str, Any]] | None:
         return None
     events = [event for event in map(_event, finished) if event is not None]
     return events if len(events) == len(finished) else None
+
+
+def finished_events(path: Path) -> Iterator[dict[str, Any]]:
+    """The events of finished rounds up to the end of a log; other lines, which may be many, are not decoded."""
+    return events_that_begin(path, (FINISHED,))
+
+
+def events_that_begin(path: Path, beginnings: tuple[bytes, ...]) -> Iterator[dict[str, Any]]:
+    """The events whose lines begin so; half a line at the end is one that is being written."""
+    for number, line in enumerate(_lines(path), start=1):
+        if line.startswith(beginnings) and line.endswith(b"\n"):
+            event = _event(line)
+            if event is None:
+                raise _damaged(path, number)
+            yield event
 
 
 def has_finished_rounds(path: Path) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 from fedfuse.core.errors import RunFolderError
 from fedfuse.core.files import is_there, names_in, write_text
 from fedfuse.core.plain_json import dumps
+from fedfuse.core.round_files import path_of
 from fedfuse.data.partition.files import arrays_beside
 from fedfuse.federation.events import has_finished_rounds
 from fedfuse.federation.lock import acquire
@@ -26,6 +27,10 @@ OWN = {
     "pictures": re.compile(r".+\.png"),
 }
 """What a run calls its files in its folders; any other file is somebody else's."""
+OF_ROUNDS = ("best", "clients")
+"""Folders that have a folder for each of several rounds, with files of models in it."""
+ROUND = re.compile(r"round-[0-9]{6,}")
+MODEL = re.compile(r".+\.safetensors")
 HALF_WRITTEN = re.compile(r"\..+\.[0-9]+\.tmp")
 FOR_EVER = 1e12
 """Seconds that no run takes."""
@@ -56,6 +61,11 @@ class RunFolder:
         return self.path / "summary.json"
 
     @property
+    def confusion(self) -> Path:
+        """Which classes the final models take for which."""
+        return self.path / "confusion.json"
+
+    @property
     def checkpoints(self) -> Path:
         return self.path / "checkpoints"
 
@@ -66,6 +76,19 @@ class RunFolder:
     @property
     def pictures(self) -> Path:
         return self.path / "pictures"
+
+    @property
+    def best(self) -> Path:
+        return self.path / "best"
+
+    @property
+    def clients(self) -> Path:
+        """Where clients' models of every round are, if they are kept."""
+        return self.path / "clients"
+
+    def best_of(self, number: int) -> Path:
+        """The models of a round that was the best."""
+        return path_of(self.best, number, "")
 
     def final_weights(self, prototype: str) -> Path:
         return self.final / f"{prototype}.safetensors"
@@ -107,14 +130,29 @@ class RunFolder:
 
     def clear(self) -> None:
         """Remove a run, and nothing that is not a run's; its config stays, so that the folder is known as a run's."""
-        for name in sorted(OWN):
+        for name in sorted((*OWN, *OF_ROUNDS)):
             if (folder := self.path / name).is_symlink():
                 folder.unlink()  # and what it points to stays
-        for path in (self.summary, self.events, self.partition, arrays_beside(self.partition), *self._own_files(*OWN)):
+        facts = (self.summary, self.events, self.confusion, self.partition, arrays_beside(self.partition))
+        for path in (*facts, *self._own_files(*OWN)):
             path.unlink(missing_ok=True)
-        for name in OWN:
+        for folder in self._of_rounds():
+            self.remove(folder)
+        for name in (*OWN, *OF_ROUNDS):
             with suppress(OSError):  # not there, or not empty
                 (self.path / name).rmdir()
+
+    def remove(self, folder: Path) -> None:
+        """What a round left of models: the run's own files, and the folder if nothing else is in it."""
+        if folder.is_symlink():
+            folder.unlink()
+            return
+        for inner in (folder / "clients", folder):
+            for name in names_in(inner):
+                if MODEL.fullmatch(name):
+                    (inner / name).unlink()
+            with suppress(OSError):  # not there, or not empty
+                inner.rmdir()
 
     def _own_files(self, *folders: str) -> Iterator[Path]:
         """What lies in these folders and is the run's."""
@@ -122,9 +160,15 @@ class RunFolder:
             entries = names_in(self.path / name)
             yield from (self.path / name / entry for entry in entries if OWN[name].fullmatch(entry))
 
+    def _of_rounds(self) -> Iterator[Path]:
+        """The folders of single rounds."""
+        for name in OF_ROUNDS:
+            yield from (self.path / name / entry for entry in names_in(self.path / name) if ROUND.fullmatch(entry))
+
     def sweep(self) -> None:
         """Remove the half-written files of a process that was killed."""
-        for folder in (self.path, *(self.path / name for name in OWN)):
+        of_rounds = [inner for folder in self._of_rounds() for inner in (folder, folder / "clients")]
+        for folder in (self.path, *(self.path / name for name in OWN), *of_rounds):
             for name in names_in(folder):
                 if HALF_WRITTEN.fullmatch(name):
                     (folder / name).unlink()

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from fedfuse.core.errors import RunFolderError
-from fedfuse.federation.events import Event, Mark, finished_rounds, last_event, read_events
+from fedfuse.federation.events import Event, Mark, finished_events, finished_rounds, last_event
+from fedfuse.federation.sound import are_sound
 from fedfuse.federation.state import RoundRecord
 
 LOG = "log"
@@ -25,7 +26,7 @@ def rounds_of_finished(log: Path) -> tuple[RoundRecord, ...]:
     if last is None or last["event"] != "run_finished":
         raise _changed(log, "it does not end with the end of the run")
     if LOG not in last:
-        return _records(log, (event for event in read_events(log) if event["event"] == "round_finished"))
+        return rounds_so_far(log)
     mark = Mark.from_json(last[LOG])
     rounds = None if mark is None else rounds_until(log, mark)
     if rounds is None:
@@ -33,11 +34,19 @@ def rounds_of_finished(log: Path) -> tuple[RoundRecord, ...]:
     return rounds
 
 
+def rounds_so_far(log: Path) -> tuple[RoundRecord, ...]:
+    """Those that the log of a run has now, whatever becomes of the last of them if the run is killed."""
+    return _records(log, finished_events(log))
+
+
 def _records(log: Path, events: Iterable[Event]) -> tuple[RoundRecord, ...]:
     try:
-        return tuple(map(RoundRecord.from_event, events))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        records = tuple(map(RoundRecord.from_event, events))
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise _changed(log, "the record of a round cannot be read") from error
+    if not are_sound(records):
+        raise _changed(log, "the record of a round cannot be true")
+    return records
 
 
 def _changed(log: Path, reason: str) -> RunFolderError:

@@ -15,9 +15,10 @@ from fedfuse.federation.recipe import Recipe
 from fedfuse.federation.settings import EvaluationSettings, FederationSettings
 from fedfuse.federation.state import PrototypeRecord
 from fedfuse.parts.context import ServerView
+from fedfuse.parts.fuse import EnsembleOnly
 from fedfuse.parts.protocol.base import PREDICTIONS
 from fedfuse.runtime.bank import ModelBank
-from fedfuse.runtime.evaluate import Evaluator, Score
+from fedfuse.runtime.evaluate import Evaluator, Score, Values
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ class RoundEvaluation:
     evaluation: EvaluationSettings
     bank: ModelBank
     test: Evaluator
+    validation: Evaluator | None = None
+    """What else is measured on, where the experiment wants it."""
 
     @property
     def is_due(self) -> bool:
@@ -56,7 +59,8 @@ class RoundEvaluation:
         if not self.recipe.has_server_model:
             return _mean_of(own, self.evaluation.metric_names)
         after = self._score(name, weights)
-        record = PrototypeRecord(after.accuracy, finite(after.loss), None, report, after.metrics)
+        validation = _values(self.validation.score(self.bank.lend(name, weights))) if self.validation else {}
+        record = PrototypeRecord(after.accuracy, finite(after.loss), None, report, after.metrics, validation=validation)
         if merged is None or not self.recipe.fuse.makes_students:
             return record
         before = after if merged.equals(weights) else self._score(name, merged)
@@ -79,8 +83,21 @@ class RoundEvaluation:
             return None
         return self.test.score_table(combined_on_test(self.recipe, examined).log_probabilities)
 
+    def ensemble_on_validation(
+        self, view: ServerView, merged: Mapping[str, Weights], teachers: Sequence[Update]
+    ) -> Values:
+        """The same on validation examples, where the ensemble itself is the method's answer."""
+        if not teachers or not self.is_due or not self.validation or not isinstance(self.recipe.fuse, EnsembleOnly):
+            return {}
+        ensemble = self.recipe.fuse.ensemble(view, merged, teachers)
+        return _values(self.validation.score_logits(ensemble)) if ensemble else {}
+
     def _score(self, prototype: str, weights: Weights) -> Score:
         return self.test.score(self.bank.lend(prototype, weights))
+
+
+def _values(score: Score) -> dict[str, float | None]:
+    return {"accuracy": score.accuracy, "loss": finite(score.loss), **score.metrics}
 
 
 def _mean_of(scores: Tensor, names: Sequence[str]) -> PrototypeRecord:

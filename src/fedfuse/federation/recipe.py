@@ -125,6 +125,11 @@ class Recipe(Settings):
                 f"merge {self.merge.kind} changes the widths of layers, which protocol {self.protocol.kind} takes as "
                 "fixed; use protocol weights"
             )
+        if comparing := [screen.kind for screen in self.screen if screen.compares_weights]:
+            raise ValueError(
+                f"screen {comparing[0]} compares clients' weights number by number, but merge {self.merge.kind} gives "
+                "clients networks of their own widths; use another merge, or leave the screen out"
+            )
         if self.local.remembers_weights:
             raise ValueError(
                 f"merge {self.merge.kind} changes the neurons of layers, but local {self.local.kind} remembers weights "

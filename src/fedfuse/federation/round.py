@@ -23,9 +23,10 @@ from fedfuse.federation.accounting import PrivacyRecord
 from fedfuse.federation.arrivals import Arrivals
 from fedfuse.federation.attendance import Attendance
 from fedfuse.federation.bookkeeping import Bookkeeping
+from fedfuse.federation.bounds import Bounds
 from fedfuse.federation.client_scores import LATEST_SCORES, NONE, by_prototype, remembered, updated
 from fedfuse.federation.client_states import ClientStates
-from fedfuse.federation.clock.clock import RoundClock
+from fedfuse.federation.clock.clock import Clock, RoundClock
 from fedfuse.federation.collection import Collection
 from fedfuse.federation.inbox import Inbox
 from fedfuse.federation.measures import RoundEvaluation
@@ -73,15 +74,24 @@ class Round:
         self.bookkeeping = Bookkeeping(
             self.number, self.recipe, federation.accounting, self.memories, self.log, is_last
         )
-        self.clock = RoundClock(federation.clock, self.history, federation.wanted) if federation.clock else None
+        self.clock = self._clock(federation.clock) if federation.clock else None
         self.measures = RoundEvaluation(
-            self.number, self.recipe, federation.settings, federation.evaluation, federation.bank, federation.test
+            self.number,
+            self.recipe,
+            federation.settings,
+            federation.evaluation,
+            federation.bank,
+            federation.test,
+            federation.judging,
         )
+
+    def _clock(self, clock: Clock) -> RoundClock:
+        return RoundClock(clock, self.history, self.federation.wanted, self.federation.settings.claims)
 
     def play(self) -> Snapshot:
         tasks = self.tasks()
         collection, states = self.collect(tasks)
-        screened = self.screen(collection.updates)
+        screened = self.screen(collection.counted())
         given = self.bookkeeping.given(tasks, self.attendance.who("absent"), collection.updates, screened)
         if self.bookkeeping.objects_to(given):
             collection.drop()
@@ -98,6 +108,7 @@ class Round:
         privacy = self.bookkeeping.close(given)
         outcome = _Outcome(collection, screened, merged, view, fused, weights, scores, everybody, privacy)
         record = self.record(tasks, outcome)
+        collection.bounds.tell(self.log, self.number, self.history)
         self.log.emit("round_finished", **record.to_json())
         return Snapshot(ServerState(self.number, weights, self.memories.all, self.history.plus(record)), states)
 
@@ -110,7 +121,11 @@ class Round:
             clients_of=self.prototypes.clients_of,
             visits=federation.visits.after(self.history),
             pool=federation.engine.pool(self.number),
+            weakened=self._weakened,
         )
+
+    def _weakened(self, reason: str) -> None:
+        self.log.emit("defence_weakened", round=self.number, reason=reason)
 
     @cached_property
     def inbox(self) -> Inbox:
@@ -144,7 +159,10 @@ class Round:
         arrivals = Arrivals(
             federation.engine, log, self.views, self.inbox, self.attendance, self.clock, federation.has_wire
         )
-        collection = Collection(self.recipe, self.views, arrivals, self.growth, shelf, self.states)
+        kept = federation.keeping.of_round(self.number, log.path) if federation.keeping else None
+        key = self.views.whole.key.child("moves")
+        bounds = Bounds(self.recipe, federation.settings, tasks, key)
+        collection = Collection(self.recipe, self.views, arrivals, self.growth, bounds, shelf, self.states, kept)
         states = collection.collect(
             tasks, self.is_likely_complete and can_stream(self.recipe, federation.settings.batch_norm)
         )
@@ -153,12 +171,12 @@ class Round:
 
     @property
     def is_likely_complete(self) -> bool:
-        """Whether nobody is likely to be late or refused: nobody was in the last round."""
-        return not self.clock and not (self.history and (self.history[-1].refused or self.history[-1].late))
+        """Whether nobody is likely to be late, refused or out of bounds: nobody was in the last round."""
+        last = self.history[-1] if self.history else None
+        return not self.clock and not (last and (last.refused or last.late or last.screened or last.moves_bounded))
 
-    def screen(self, updates: Sequence[Update]) -> Screened:
-        screened = Screened(updates, updates)
-        if updates:
+    def screen(self, screened: Screened) -> Screened:
+        if screened.counted:
             for index, screen in enumerate(self.recipe.screen):
                 screened = screen.screen(self.views.of(f"screen/{index}"), screened)
         for client, reason in screened.reasons.items():
@@ -216,6 +234,7 @@ class Round:
             training_loss=finite(fmean(losses)) if losses else None,
             ensemble_accuracy=ensemble.accuracy if ensemble else None,
             ensemble_metrics=ensemble.metrics if ensemble else {},
+            ensemble_validation=measures.ensemble_on_validation(outcome.view, merged, outcome.screened.teachers),
             client_accuracy={client: score.accuracy for client, score in outcome.scores.items()},
             prototypes={
                 p: replace(
@@ -229,6 +248,8 @@ class Round:
             absent=absent,
             late=self.attendance.who("late"),
             joined=self.joined,
+            claims_bounded=outcome.collection.bounds.claims_bounded,
+            moves_bounded=outcome.collection.bounds.moves_bounded,
             ensemble_choice=outcome.fused.ensemble,
             privacy=outcome.privacy,
         )

@@ -10,6 +10,7 @@ from fedfuse.federation.accounting import Accounting
 from fedfuse.federation.clock.clock import Clock
 from fedfuse.federation.engine import Engine
 from fedfuse.federation.events import EventLog
+from fedfuse.federation.kept_clients import ClientKeeper
 from fedfuse.federation.prototypes import Prototypes, prototypes_of
 from fedfuse.federation.recipe import Recipe
 from fedfuse.federation.round import Round
@@ -40,6 +41,10 @@ class Federation:
     log: EventLog
     has_wire: bool = True
     """Whether what the parties send leaves the machine; else it is not counted."""
+    judging: Evaluator | None = None
+    """The validation examples again, with the experiment's metrics, where rounds are measured on them too."""
+    keeping: ClientKeeper | None = None
+    """Who keeps clients' models, if the experiment wants them."""
     clock: Clock | None = None
     """What gives rounds simulated seconds, if the experiment wants them."""
     accounting: Accounting | None = None

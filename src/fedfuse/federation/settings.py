@@ -6,10 +6,14 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from fedfuse.core.errors import unknown
 from fedfuse.core.part import Settings
 from fedfuse.federation.clock.settings import ClockSettings
 from fedfuse.parts.merge import BatchNormPolicy
 from fedfuse.parts.metrics import AnyMetric
+
+Trust = Literal["bounded", "taken"]
+"""bounded: within what the round's others set. taken: as it comes."""
 
 
 class FederationSettings(Settings):
@@ -34,6 +38,18 @@ class FederationSettings(Settings):
         description="rounds between checkpoints; auto: after the first round, after the last, and after each that ends "
         "a second or more after the last checkpoint",
     )
+    keep_clients: bool = Field(
+        False, description="keep every client's model of every round, a file each; the run says how much that will be"
+    )
+    claims: Trust = Field(
+        "bounded",
+        description="how much what clients say of themselves counts (examples, labels, scores): bounded by what the "
+        "round's others say, or taken as it comes (docs/robustness.md)",
+    )
+    moves: Trust = Field(
+        "bounded",
+        description="how far and where to one client may move the weights beside the round's others: bounded, or taken",
+    )
     clock: ClockSettings | None = Field(
         None, description="simulated seconds for every round, on devices that are slow, late or absent (docs/clock.md)"
     )
@@ -56,6 +72,18 @@ class EvaluationSettings(Settings):
     stop_at_target: bool = Field(
         False, description="end the run once every model has been at target_accuracy, instead of after all rounds"
     )
+    patience: int | None = Field(
+        None, ge=1, description="end the run after so many rounds without a better one, as best_by and best_on judge"
+    )
+    least_gain: float = Field(0.0, ge=0, description="how much better a round must be for patience to begin anew")
+    keep_best: bool = Field(False, description="keep the models of the best round, beside those of the last")
+    best_by: str = Field("accuracy", description="what rounds are judged by: accuracy, loss, or one of the metrics")
+    best_on: Literal["auto", "validation", "test"] = Field(
+        "auto", description="the examples they are judged on; auto: validation if there are any, else test"
+    )
+    validation: bool = Field(
+        False, description="also measure on the validation examples; by itself where rounds are judged on them"
+    )
     clients: bool | None = Field(
         None, description="also measure clients' own models; unless said, where clients keep their models to themselves"
     )
@@ -72,6 +100,27 @@ class EvaluationSettings(Settings):
     @property
     def metric_names(self) -> tuple[str, ...]:
         return tuple(metric.called for metric in self.metrics)
+
+    @property
+    def judges(self) -> bool:
+        """Whether anything depends on which round is the best."""
+        return self.patience is not None or self.keep_best
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether that is so of what rounds are judged by."""
+        metrics = {metric.called: metric for metric in self.metrics}
+        metric = metrics.get(self.best_by.partition(".")[0])
+        return self.best_by == "accuracy" or (metric is not None and metric.better == "higher")
+
+    @model_validator(mode="after")
+    def _rounds_can_be_judged(self) -> Self:
+        known = ("accuracy", "loss", *self.metric_names)
+        if self.best_by.partition(".")[0] not in known:
+            raise ValueError(f"best_by: {unknown('measure', self.best_by, known)}; other metrics go into metrics first")
+        if self.least_gain and self.patience is None:
+            raise ValueError("least_gain says what patience waits for, and there is no patience; set it as well")
+        return self
 
     @model_validator(mode="after")
     def _every_metric_has_a_name_of_its_own(self) -> Self:

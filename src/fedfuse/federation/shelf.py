@@ -21,9 +21,12 @@ from fedfuse.core.weights import DistantWeights, Layout, Weights
 IN_MEMORY = 2**27
 """Bytes of weights that are held in memory: reading them back takes a while, and small ones are many."""
 
+AT_ONCE = 2**30
+"""Bytes that are read at a time: no system gives more than two of these."""
+
 
 class Shelf:
-    """Where one round's updates lie."""
+    """Where one round's updates lie, or the models of a fusion."""
 
     def __init__(self, folder: Path | None) -> None:
         """``folder`` has room for the file; None: the system's place for such files."""
@@ -33,10 +36,12 @@ class Shelf:
 
     def hold(self, update: Update) -> Update:
         """The update, perhaps with weights that are far away."""
-        self._bytes += update.weights.nbytes
-        if self._bytes <= IN_MEMORY:
-            return update
-        return replace(update, weights=self._put_away(update.weights))
+        return replace(update, weights=self.keep(update.weights))
+
+    def keep(self, weights: Weights) -> Weights:
+        """The weights, perhaps far away."""
+        self._bytes += weights.nbytes
+        return weights if self._bytes <= IN_MEMORY else self._put_away(weights)
 
     def _put_away(self, weights: Weights) -> Weights:
         if self._file is None:
@@ -60,7 +65,10 @@ class ShelvedWeights(DistantWeights):
     def between(self, begin: int, end: int) -> Tensor:
         """Nothing but these numbers is read."""
         content = bytearray((end - begin) * self.dtype.itemsize)
-        read = os.preadv(self._file.fileno(), [content], self._offset + begin * self.dtype.itemsize)
-        if read != len(content):
-            raise OSError("the file of a round's updates ends too early")
+        left, place = memoryview(content), self._offset + begin * self.dtype.itemsize
+        while len(left):
+            read = os.preadv(self._file.fileno(), [left[:AT_ONCE]], place)
+            if not read:
+                raise OSError("the file of weights that were put away ends too early")
+            left, place = left[read:], place + read
         return torch.frombuffer(content, dtype=self.dtype)

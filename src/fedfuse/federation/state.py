@@ -14,7 +14,8 @@ from fedfuse.federation.clock.record import ClockRecord
 from fedfuse.runtime.evaluate import Values
 
 SELDOM = {
-    "metrics", "metrics_before_fusion", "ensemble_metrics", "clock", "joined", "untaught", "ensemble_choice", "privacy"
+    "metrics", "metrics_before_fusion", "ensemble_metrics", "validation", "ensemble_validation", "clock", "joined",
+    "untaught", "ensemble_choice", "claims_bounded", "moves_bounded", "privacy",
 }  # fmt: skip
 """What is in a record only if there is something to say; so are ``absent`` and ``late``, which a clock has always."""
 
@@ -30,6 +31,8 @@ class PrototypeRecord:
     metrics: Values = field(default_factory=dict)
     """What the experiment measures besides accuracy and loss."""
     metrics_before_fusion: Values = field(default_factory=dict)
+    validation: Values = field(default_factory=dict)
+    """Accuracy, loss and metrics on the validation examples, where the experiment measures them."""
     untaught: bool = False
     """Whether the server's model of it came out of the round as it went in."""
 
@@ -51,6 +54,7 @@ class RoundRecord:
     client_accuracy: Mapping[int, float] = field(default_factory=dict)
     """Of the clients' own models, where they were measured."""
     ensemble_metrics: Values = field(default_factory=dict)
+    ensemble_validation: Values = field(default_factory=dict)
     clock: ClockRecord | None = None
     """Simulated time, where the experiment has a clock."""
     absent: tuple[int, ...] = ()
@@ -59,7 +63,10 @@ class RoundRecord:
     """Who did not answer in time."""
     joined: Mapping[int, str] = field(default_factory=dict)
     """Who was never heard before and runs another model than was planned."""
-
+    claims_bounded: tuple[int, ...] = ()
+    """Whose claims about itself counted for less than it said."""
+    moves_bounded: tuple[int, ...] = ()
+    """Whose update counted as a shorter one."""
     ensemble_choice: str = ""
     """Which ensemble taught, and why, where the method chose one (``fuse.target: auto``)."""
     privacy: PrivacyRecord | None = None
@@ -88,6 +95,8 @@ class RoundRecord:
                 "refused": tuple(value["refused"]),
                 "screened": tuple(value["screened"]),
                 "absent": tuple(value.get("absent", ())),
+                "claims_bounded": tuple(value.get("claims_bounded", ())),
+                "moves_bounded": tuple(value.get("moves_bounded", ())),
                 "late": tuple(value.get("late", _late_by_the_clock(value))),
                 "joined": {int(client): name for client, name in value.get("joined", {}).items()},
                 "client_accuracy": {int(client): accuracy for client, accuracy in value["client_accuracy"].items()},
@@ -116,6 +125,8 @@ class History(Sequence[RoundRecord]):
         self._length = 0
         self._best: dict[str, float] = {}
         self._joined: dict[int, str] = {}
+        self._claiming: set[int] = set()
+        self._moving: set[int] = set()
         for record in records:
             self._add(record)
 
@@ -124,11 +135,22 @@ class History(Sequence[RoundRecord]):
         """Of all clients that run another model than was planned, the one they run."""
         return self._joined
 
+    @property
+    def claims_bounded(self) -> set[int]:
+        """Whose claims were bounded in any round."""
+        return self._claiming
+
+    @property
+    def moves_bounded(self) -> set[int]:
+        """Whose moves were bounded in any round."""
+        return self._moving
+
     def plus(self, record: RoundRecord) -> History:
         """This history, which stays as it is, and one more round."""
         longer = History()
         longer._shared = self._shared if len(self._shared) == self._length else self._shared[: self._length]
         longer._length, longer._best, longer._joined = self._length, dict(self._best), dict(self._joined)
+        longer._claiming, longer._moving = set(self._claiming), set(self._moving)
         longer._add(record)
         return longer
 
@@ -136,6 +158,8 @@ class History(Sequence[RoundRecord]):
         self._shared.append(record)
         self._length += 1
         self._joined |= record.joined
+        self._claiming |= set(record.claims_bounded)
+        self._moving |= set(record.moves_bounded)
         for name, own in record.prototypes.items():
             self._best[name] = max(self._best.get(name, 0.0), own.accuracy or 0.0)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from fedfuse.core.messages import Task, Update
 from fedfuse.core.weights import NOTHING
+from fedfuse.federation.claims import Claims
 from fedfuse.federation.recipe import LOCAL, MERGE, Recipe
 from fedfuse.parts.accumulator import takes_one_by_one
 from fedfuse.parts.context import ServerView
@@ -48,9 +49,10 @@ class Stream:
     local: MemoryAccumulator
 
     @staticmethod
-    def of(recipe: Recipe, expected: Expected, view: Callable[[str], ServerView]) -> Stream:
+    def of(recipe: Recipe, expected: Expected, claims: Claims, view: Callable[[str], ServerView]) -> Stream:
         by_prototype: dict[str, list[int]] = {}
-        for task, examples in expected:
+        counted = claims.examples([examples for _, examples in expected])
+        for (task, _), examples in zip(expected, counted, strict=True):
             by_prototype.setdefault(task.prototype, []).append(examples)
         merges = {
             prototype: recipe.merge.accumulator(view(f"{MERGE}/{prototype}"), prototype, own)

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from fedfuse.federation.judging import Watch
 from fedfuse.federation.state import RoundRecord, ServerState
-from fedfuse.parts.metrics import Metric
+from fedfuse.parts.metrics import Better, Metric, Unit
 from fedfuse.runtime.evaluate import Values
 
 FORMAT = 1
 SIMULATED = "simulated_seconds_to_target"
+ANSWERS_AS_ENSEMBLE = "answers_as_ensemble"
+"""True in the summary of a run whose result is the accuracy of its ensemble; else it is not there."""
+
+
+@dataclass(frozen=True)
+class MetricFacts:
+    """How to read a metric; of one whose code is not at hand, which value is better is not known."""
+
+    called: str
+    better: Better | None
+    unit: Unit
 
 
 def summarise(
@@ -19,32 +32,72 @@ def summarise(
     target: float | None,
     server_models: bool = True,
     metrics: Sequence[Metric] = (),
+    watch: Watch | None = None,
 ) -> dict[str, Any]:
     """Last, best, before and after fusion, rounds to target, bytes and seconds. ``about`` opens the record.
 
     Without models on the server, a prototype's accuracy is the mean of the clients' own models.
     """
-    clients = {client: accuracy for record in state.history for client, accuracy in record.client_accuracy.items()}
-    joined = state.history.joined
+    models = {
+        name: {
+            "parameters": weights.layout.parameter_count,
+            "weights_sha256": weights.sha256() if server_models else None,
+        }
+        for name, weights in state.weights.items()
+    }
+    facts = [MetricFacts(metric.called, metric.better, metric.unit) for metric in metrics]
+    summary = summarise_rounds(state.history, models, about, target, server_models, facts)
+    return {**summary, **(_best(state.history, watch) if watch else {})}
+
+
+def summarise_rounds(
+    history: Sequence[RoundRecord],
+    models: Mapping[str, Mapping[str, Any]],
+    about: Mapping[str, Any],
+    target: float | None,
+    server_models: bool = True,
+    metrics: Sequence[MetricFacts] = (),
+) -> dict[str, Any]:
+    """The same from the records alone; ``models`` are what is known of each prototype besides."""
+    clients = {client: accuracy for record in history for client, accuracy in record.client_accuracy.items()}
+    joined = {client: name for record in history for client, name in record.joined.items()}
     return {
         "format": FORMAT,
         **about,
-        "rounds": state.round,
+        "rounds": len(history),
         "target_accuracy": target,
         "server_models": server_models,
         "prototypes": {
-            name: {**_prototype(state, name, target, server_models), **_metrics_of(state, name, metrics)}
-            for name in state.weights
+            name: {**_prototype(history, name, target), **known, **_metrics_of(history, name, metrics)}
+            for name, known in models.items()
         },
-        "ensemble_metrics": over_rounds(metrics, {record.round: record.ensemble_metrics for record in state.history}),
+        "ensemble_metrics": over_rounds(metrics, {record.round: record.ensemble_metrics for record in history}),
         "client_accuracy": {str(client): clients[client] for client in sorted(clients)},
-        "bytes_up": sum(record.bytes_up for record in state.history),
-        "bytes_down": sum(record.bytes_down for record in state.history),
-        **_attendance(state.history),
-        "untaught": untaught(state) if server_models else [],
+        "bytes_up": sum(record.bytes_up for record in history),
+        "bytes_down": sum(record.bytes_down for record in history),
+        **_attendance(history),
+        "untaught": untaught(history, models) if server_models else [],
         **({"joined": {str(client): name for client, name in joined.items()}} if joined else {}),
-        "seconds": round(sum(record.seconds for record in state.history), 3),
-        **_simulated(state.history),
+        "seconds": round(sum(record.seconds for record in history), 3),
+        **_simulated(history),
+    }
+
+
+def _best(history: Sequence[RoundRecord], watch: Watch) -> dict[str, Any]:
+    """The best round, by what it was judged so, and what its models had on the test split."""
+    if not watch.best:
+        return {"best": None}
+    number, value = watch.best[-1]
+    judge, models = watch.judge, history[number - 1].prototypes
+    return {
+        "best": {
+            "round": number,
+            "by": judge.by,
+            "on": judge.on,
+            "value": value,
+            "accuracy": {name: own.accuracy for name, own in models.items()},
+            "ran_out_of_patience": watch.is_out_of_patience,
+        }
     }
 
 
@@ -56,13 +109,15 @@ def _attendance(history: Sequence[RoundRecord]) -> dict[str, int]:
         "clients_absent": sum(len(record.absent) for record in history),
         "clients_late": sum(len(record.late) for record in history),
         "clients_screened": sum(len(record.screened) for record in history),
+        "claims_bounded": sum(len(record.claims_bounded) for record in history),
+        "moves_bounded": sum(len(record.moves_bounded) for record in history),
         "rounds_in_vain": sum(not record.heard for record in history),
     }
 
 
-def untaught(state: ServerState) -> list[str]:
+def untaught(history: Sequence[RoundRecord], models: Iterable[str]) -> list[str]:
     """The prototypes whose weights are still those of the start."""
-    return [name for name in state.weights if all(record.prototypes[name].untaught for record in state.history)]
+    return [name for name in models if all(record.prototypes[name].untaught for record in history)]
 
 
 def _simulated(history: Sequence[RoundRecord]) -> dict[str, Any]:
@@ -76,8 +131,8 @@ def _simulated(history: Sequence[RoundRecord]) -> dict[str, Any]:
     }
 
 
-def _prototype(state: ServerState, name: str, target: float | None, server_models: bool) -> dict[str, Any]:
-    measured = [record for record in state.history if record.prototypes[name].accuracy is not None]
+def _prototype(history: Sequence[RoundRecord], name: str, target: float | None) -> dict[str, Any]:
+    measured = [record for record in history if record.prototypes[name].accuracy is not None]
     accuracy = {record.round: record.prototypes[name].accuracy or 0.0 for record in measured}
     best = max(accuracy, key=lambda number: (accuracy[number], -number), default=None)
     last = measured[-1].prototypes[name] if measured else None
@@ -91,15 +146,13 @@ def _prototype(state: ServerState, name: str, target: float | None, server_model
         "ensemble_accuracy": measured[-1].ensemble_accuracy if measured else None,
         "rounds_to_target": reached,
         "rounds_to_target_earliest": earliest,
-        **simulated_to(state.history, reached),
+        **simulated_to(history, reached),
         "loss_last": last.loss if last else None,
-        "parameters": state.weights[name].layout.parameter_count,
-        "weights_sha256": state.weights[name].sha256() if server_models else None,
     }
 
 
-def _metrics_of(state: ServerState, name: str, metrics: Sequence[Metric]) -> dict[str, Any]:
-    own = {record.round: record.prototypes[name] for record in state.history}
+def _metrics_of(history: Sequence[RoundRecord], name: str, metrics: Sequence[MetricFacts]) -> dict[str, Any]:
+    own = {record.round: record.prototypes[name] for record in history}
     before = [entry.metrics_before_fusion for entry in own.values() if entry.metrics]
     return {
         "metrics": over_rounds(metrics, {number: entry.metrics for number, entry in own.items()}),
@@ -107,18 +160,19 @@ def _metrics_of(state: ServerState, name: str, metrics: Sequence[Metric]) -> dic
     }
 
 
-def over_rounds(metrics: Sequence[Metric], rounds: Mapping[int, Values]) -> dict[str, dict[str, Any]]:
+def over_rounds(metrics: Sequence[MetricFacts], rounds: Mapping[int, Values]) -> dict[str, dict[str, Any]]:
     """Of every value that the metrics have, the last and the best; None where there was none."""
     by_name = {metric.called: metric for metric in metrics}
     names = dict.fromkeys(name for values in rounds.values() for name in values)
-    return {name: _over_rounds(by_name[name.partition(".")[0]], name, rounds) for name in names}
+    unknown = MetricFacts("", None, "number")
+    return {name: _over_rounds(by_name.get(name.partition(".")[0], unknown), name, rounds) for name in names}
 
 
-def _over_rounds(metric: Metric, name: str, rounds: Mapping[int, Values]) -> dict[str, Any]:
+def _over_rounds(metric: MetricFacts, name: str, rounds: Mapping[int, Values]) -> dict[str, Any]:
     measured = {number: values.get(name) for number, values in rounds.items() if values}
     there = {number: value for number, value in measured.items() if value is not None}
     sign = 1 if metric.better == "higher" else -1
-    best = max(there, key=lambda number: (sign * there[number], -number), default=None)
+    best = max(there, key=lambda number: (sign * there[number], -number), default=None) if metric.better else None
     return {
         "better": metric.better,
         "unit": metric.unit,

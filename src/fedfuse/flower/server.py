@@ -19,6 +19,7 @@ from flwr.serverapp import Grid, ServerApp
 from fedfuse.core.errors import ConfigError
 from fedfuse.engines import FlowerEngineSettings
 from fedfuse.experiment.config import ExperimentConfig, read_yaml, validate
+from fedfuse.experiment.earlier import as_long_as_begun
 from fedfuse.experiment.progress import mishap, missing, notice
 from fedfuse.experiment.result import RunResult
 from fedfuse.experiment.run import Experiment
@@ -57,6 +58,8 @@ def run_on(grid: Grid, config: ExperimentConfig, out: Path, parties: Parties | N
     if config.federation.clock is not None:
         raise ConfigError("federation.clock simulates devices, but these are real; set it to null")
     _check_privacy(config)
+    if config.federation.keep_clients and config.recipe.protocol.carries != "weights":
+        raise ConfigError("federation.keep_clients keeps what parties send, but these send no models; set it to false")
     settings = config.engine if isinstance(config.engine, FlowerEngineSettings) else FlowerEngineSettings()
     clients = _number_of_clients(config)
     roster = Roster(grid, clients, settings, parties)
@@ -64,7 +67,7 @@ def run_on(grid: Grid, config: ExperimentConfig, out: Path, parties: Parties | N
     roster.wait_for(range(clients))
     logger.info("fedfuse: %s of %s clients are connected", len(roster.seats), clients)
     config = _with_announced(config, roster, RunFolder(out))
-    engine = FlowerEngine(roster, config.sha256())
+    engine = FlowerEngine(roster, as_long_as_begun(config, RunFolder(out)).sha256())
 
     def tell_the_party(event: Event) -> None:
         if event["event"] in ("update_refused", "client_late"):

@@ -10,11 +10,13 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 import pickle
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import torch
@@ -23,6 +25,7 @@ from torch import Tensor
 from fedfuse.core.errors import DataError, FedfuseError
 from fedfuse.core.slices import slices, steady_slices
 from fedfuse.core.tensor_files import DamagedError, read_safetensors, write_safetensors
+from fedfuse.engines.beginnings import deaf_to_interrupts, end_with_parent, without_script
 from fedfuse.fusing.classes import Classes
 from fedfuse.fusing.members import Member, Voice
 from fedfuse.fusing.raw import Raw, rows_of
@@ -137,8 +140,11 @@ def _asked_elsewhere(missing: Sequence[Missing], raw: Raw, device: torch.device,
         return
     shares = [(member, own[start::workers]) for member, own in missing for start in range(min(workers, len(own)))]
     paths = [chunk.path for _, own in missing for chunk in own]
-    with ProcessPoolExecutor(min(workers, len(shares)), multiprocessing.get_context("spawn")) as pool:
-        jobs = [pool.submit(_ask_share, m, [(c, rows_of(raw, c.rows)) for c in own], device) for m, own in shares]
+    context = multiprocessing.get_context("spawn")
+    given_up = context.Event()
+    with ProcessPoolExecutor(min(workers, len(shares)), context, _begin, (given_up,)) as pool:
+        with deaf_to_interrupts(), without_script():
+            jobs = [pool.submit(_ask_share, m, [(c, rows_of(raw, c.rows)) for c in own], device) for m, own in shares]
         unfinished, done = set(jobs), 0
         try:
             while unfinished:
@@ -154,13 +160,27 @@ def _asked_elsewhere(missing: Sequence[Missing], raw: Raw, device: torch.device,
                 "on with fewer workers"
             ) from None
         finally:
+            given_up.set()
             for job in unfinished:
                 job.cancel()
+
+
+_given_up: Event | None = None
+"""In another process: whether nobody waits any more for what it does."""
+
+
+def _begin(given_up: Event) -> None:
+    """The first thing that another process does."""
+    global _given_up
+    _given_up = given_up
+    threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 def _ask_share(member: Member, share: Sequence[tuple[Chunk, Raw]], device: torch.device) -> None:
     with _one_thread(), torch.inference_mode(), member.speaking(device) as voice:
         for chunk, raw in share:
+            if _given_up is not None and _given_up.is_set():
+                return
             _ask_about(chunk, raw, member, voice)
 
 
@@ -224,12 +244,11 @@ def _digest(raw: Raw) -> str:
 
 
 def _can_travel(member: Member) -> bool:
-    """Whether another process can be given the member; a module from a notebook perhaps cannot."""
+    """Whether another process can be given the member; what a script or a notebook defines is not known there."""
     try:
-        pickle.dumps(member)
+        return b"__main__" not in pickle.dumps(member)
     except Exception:
         return False
-    return True
 
 
 @contextmanager

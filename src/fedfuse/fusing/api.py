@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,18 +15,16 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor
 
-from fedfuse.core.errors import ConfigError, DataError, FedfuseError, RunFolderError, unknown
-from fedfuse.core.files import names_in
+from fedfuse.core.errors import ConfigError, DataError, FedfuseError, unknown
+from fedfuse.core.memory import is_lack_of_memory
 from fedfuse.core.part import first_mistake
 from fedfuse.core.randomness import Key
-from fedfuse.federation.lock import acquire
 from fedfuse.fusing.adapters.as_lora import base_for
 from fedfuse.fusing.adapters.member import AdapterMember
-from fedfuse.fusing.card import FACTS
 from fedfuse.fusing.checking import Checked, Finding, remarks, same_kind
 from fedfuse.fusing.classes import Classes, common_classes
 from fedfuse.fusing.data_free import check_data_free
-from fedfuse.fusing.fuse import WORK, DataFree, FuseResult, Request, fuse_models
+from fedfuse.fusing.fuse import DataFree, FuseResult, Request, fuse_models
 from fedfuse.fusing.inputs import (
     Demand,
     FuseInputs,
@@ -44,6 +40,7 @@ from fedfuse.fusing.merge_only import MergeRequest, MergeResult, merge_models
 from fedfuse.fusing.merged import MERGES
 from fedfuse.fusing.plan import FusePlan
 from fedfuse.fusing.raw import Raw, kind_of_raw
+from fedfuse.fusing.result_folder import own_folder
 from fedfuse.parts.sources import SourceSettings
 from fedfuse.parts.sources.synthesised import SynthesisSettings
 from fedfuse.runtime.pool import Progress, silence
@@ -141,12 +138,11 @@ class FuseCall:
     def run(self, out: Path, overwrite: bool = False, progress: Progress = silence) -> FuseResult | MergeResult:
         """Do it, in a folder of its own."""
         request = self.request
-        with _own(out, overwrite):
+        everybody = [*request.members, *([request.base] if request.base is not None else [])]
+        with own_folder(out, overwrite, [member.about.origin for member in everybody]) as folder, _enough_memory():
             if isinstance(request, Request):
-                return fuse_models(request, out, progress)
-            merged = merge_models(request, out, progress)
-            shutil.rmtree(out / WORK, ignore_errors=True)
-            return merged
+                return fuse_models(request, folder, progress)
+            return merge_models(request, folder, progress)
 
     @cached_property
     def _looked_at(self) -> tuple[Checked, Request | MergeRequest | None]:
@@ -288,6 +284,20 @@ class Look:
         return Checked(members, [*self.findings, *remarks(members)])
 
 
+@contextmanager
+def _enough_memory() -> Iterator[None]:
+    """One sentence where there is too little."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not is_lack_of_memory(error):
+            raise
+        raise FedfuseError(
+            "there is too little memory for this fusion; what is done is kept, so go on where there is more, or with "
+            "fewer inputs (limit), a smaller batch_size or a smaller student"
+        ) from None
+
+
 def _named(models: Models) -> dict[str, Any]:
     """Every model with a name of its own: the caller's, or that of its file, with a number where there are several."""
     if isinstance(models, Mapping):
@@ -346,21 +356,3 @@ def _synthesis(options: Mapping[str, Any]) -> SynthesisSettings:
         return SynthesisSettings(**options)
     except ValidationError as error:
         raise ConfigError(f"data: {first_mistake(error)}") from None
-
-
-@contextmanager
-def _own(folder: Path, overwrite: bool) -> Iterator[None]:
-    """A folder in which nobody else is at work, and in which nothing lies that would be lost."""
-    others = [name for name in names_in(folder) if name != WORK]
-    if others and not overwrite:
-        what = "a fused model" if FACTS in others else f"other files ({others[0]})"
-        raise RunFolderError(f"{folder} holds {what}; choose another folder, or say --overwrite")
-    (folder / WORK).mkdir(parents=True, exist_ok=True)
-    try:
-        lock = acquire(folder / WORK / "lock")
-    except (BlockingIOError, FileNotFoundError):
-        raise RunFolderError(f"another fusion is at work in {folder}") from None
-    try:
-        yield
-    finally:
-        os.close(lock)

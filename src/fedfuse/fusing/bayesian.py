@@ -16,6 +16,7 @@ from fedfuse.core.errors import ConfigError
 from fedfuse.core.messages import Update
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights, mean
+from fedfuse.federation.shelf import Shelf
 from fedfuse.fusing.members import Blueprint, Member, Voice
 from fedfuse.fusing.members.asking import frozen, voice_of
 from fedfuse.parts.teachers import GaussianTeachers, RoundModels
@@ -38,7 +39,7 @@ class WeightsMember(Member):
         yield voice_of(network, self._blueprint.prepare, self.about, device)
 
 
-def bayesian(members: Sequence[Member], samples: int, key: Key) -> list[Member]:
+def bayesian(members: Sequence[Member], samples: int, key: Key, shelf: Shelf) -> list[Member]:
     """The members with those that are made of them; a ConfigError if no two are of one architecture."""
     groups: dict[str, list[Member]] = {}
     for member in members:
@@ -50,7 +51,7 @@ def bayesian(members: Sequence[Member], samples: int, key: Key) -> list[Member]:
         called = alike[0].about.architecture
         if architectures.count(called) > 1:  # they differ in shape or classes
             called = f"{called} like {alike[0].about.name}"
-        added += _made_of(alike, called, samples, key.child(kind))
+        added += _made_of(alike, called, samples, key.child(kind), shelf)
     if not added:
         raise ConfigError("fedbe draws models around several of one architecture, and here are no two; choose auto")
     return [*members, *added]
@@ -64,7 +65,7 @@ def _kind(member: Member) -> str:
     return repr((blueprint.name, blueprint.shape, member.about.class_names, member.about.classes, sorted(weights)))
 
 
-def _made_of(alike: Sequence[Member], called: str, samples: int, key: Key) -> Iterator[Member]:
+def _made_of(alike: Sequence[Member], called: str, samples: int, key: Key, shelf: Shelf) -> Iterator[Member]:
     first, blueprint = alike[0], alike[0].blueprint
     assert blueprint is not None, "otherwise they are of no kind"
     network = blueprint.build(first.about.classes, Key(0))
@@ -72,9 +73,9 @@ def _made_of(alike: Sequence[Member], called: str, samples: int, key: Key) -> It
     for place, member in enumerate(alike):
         assert member.weights is not None, "otherwise they are of no kind"
         blueprint.load(network, member.weights)
-        updates.append(Update(0, place, "", Weights.of(network), examples=1))
+        updates.append(Update(0, place, "", shelf.keep(Weights.of(network)), examples=1))
     average = mean([update.weights for update in updates], [1.0] * len(updates))
-    yield WeightsMember(first, blueprint, f"average of {called}", average)
+    yield WeightsMember(first, blueprint, f"average of {called}", shelf.keep(average))
     drawn = GaussianTeachers(number=max(samples, 1)).samples(RoundModels(updates, {}, {}, key), "", updates)
     for number, weights in zip(range(1, samples + 1), drawn, strict=False):
-        yield WeightsMember(first, blueprint, f"{called} sample {number}", weights)
+        yield WeightsMember(first, blueprint, f"{called} sample {number}", shelf.keep(weights))

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from html import escape
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from fedfuse.core.files import write_text
-from fedfuse.core.plain_json import dumps
 from fedfuse.core.version import __version__
 from fedfuse.fusing.members import About
 from fedfuse.parts.voting import Choice
 from fedfuse.report.sheet import Sheet
 
 UNKNOWN = "unknown"
-FACTS = "fuse.json"
 
 
 def card(
@@ -44,27 +42,34 @@ def card(
 
 
 def write_card(
-    folder: Path,
+    made: Path,
+    name: str,
     members: Sequence[About],
     sections: Mapping[str, str | Sheet],
-    facts: Mapping[str, Any],
     command: str,
     adapter_of: str | None,
 ) -> None:
-    """Beside the model that lies there already: for people, and then for programs."""
-    is_transformers = (folder / "config.json").exists()
-    text = card(folder.resolve().name, members, sections, command, is_transformers, adapter_of)
-    write_text(folder / "README.md", text)
-    write_text(folder / FACTS, dumps(facts, indent=2) + "\n")  # last: it says that all the others are there
+    """Beside the model of this name that lies there already."""
+    is_transformers = (made / "config.json").exists()
+    write_text(made / "README.md", card(name, members, sections, command, is_transformers, adapter_of))
 
 
 def members_sheet(members: Sequence[About]) -> Sheet:
     """What went in."""
     rows = [
-        ((m.name, m.origin, m.format, m.architecture), (f"{m.parameters:,}", m.dtype, m.licence or UNKNOWN, m.sha256))
+        (tuple(map(plain, (m.name, m.origin, m.format, m.architecture))), (f"{m.parameters:,}", *_last(m)))
         for m in members
     ]
     return Sheet("models", ("model", "from", "format", "network"), ("parameters", "type", "licence", "sha256"), rows)
+
+
+def plain(words: str) -> str:
+    """What a file says, without the markup that it may hold."""
+    return escape(words, quote=False)
+
+
+def _last(about: About) -> tuple[str, ...]:
+    return about.dtype, plain(about.licence or UNKNOWN), about.sha256
 
 
 def choice_sheet(choice: Choice) -> Sheet:

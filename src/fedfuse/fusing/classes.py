@@ -1,7 +1,8 @@
 """The classes of a fusion: the common list, and where each member's own classes lie in it.
 
-Classes are the same if their names are. A class map says what a member's classes are called in common; several of its
-classes may become one ("tabby" and "tiger cat" are "cat"), which then has the sum of their probabilities.
+Classes are the same if their names are, up to case, blanks, hyphens and underscores. A class map says what a member's
+classes are called in common; several of its classes may become one ("tabby" and "tiger cat" are "cat"), which then has
+the sum of their probabilities.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import torch
 from torch import Tensor
 
 from fedfuse.core.errors import ConfigError, shortened, unknown
+from fedfuse.core.text import is_one_line
 from fedfuse.fusing.members import About
 from fedfuse.parts.voting import LabelSets
 
@@ -31,6 +33,8 @@ class Classes:
     """For each member, the common name of each of its columns."""
     nameless: tuple[str, ...] = ()
     """Members whose classes have no names, and are taken in the common order."""
+    respelt: tuple[tuple[str, str, str, int], ...] = ()
+    """Members that spell classes otherwise: who, the first of them as it has it and as it is here, how many others."""
 
     @cached_property
     def sets(self) -> LabelSets:
@@ -54,6 +58,12 @@ class Classes:
         """What somebody should know before anything is taught."""
         for member in self.nameless:
             yield f"{member} has no names of classes: they are taken in the common order"
+        for member, theirs, ours, others in self.respelt:
+            more = f", and {others} more alike" if others else ""
+            yield (
+                f"'{shortened(theirs)}' of {member} is taken for '{shortened(ours)}'{more}; map it to another name if "
+                "it is not"
+            )
         spelled: dict[str, str] = {}
         for name in self.names:
             other = spelled.setdefault(_key(name), name)
@@ -68,29 +78,49 @@ def common_classes(
     members: Sequence[About],
     given: Sequence[str] | None = None,
     maps: Mapping[str, ClassMap] | None = None,
-    ignore_case: bool = False,
 ) -> Classes:
     """The classes given, or all that members know, in the order of the first member that has them.
 
-    A member without names has the classes given, or those of the first member with names, if it has as many.
-    ``ignore_case`` takes names for the same that differ only in case, spaces, hyphens and underscores.
+    A member without names has the classes given, or those of the first member with names, if it has as many. Names that
+    differ only in case, blanks, hyphens and underscores are the same, unless one and the same member tells them apart.
     """
     maps = maps or {}
     for name in maps:
         if name not in {about.name for about in members}:
-            raise ConfigError(f"a class map is for an {unknown('member', name, [about.name for about in members])}")
+            raise ConfigError(
+                f"a class map is for an {unknown('member', str(name), [about.name for about in members])}"
+            )
     named = {about.name: own for about in members if (own := _own_names(about, maps.get(about.name))) is not None}
     order = _in_order(given) if given is not None else _first(named.values()) or _numbers(members)
     if not order:
         raise ConfigError("a fusion needs at least one class")
     columns = [named.get(about.name) or _as_in(order, about, given is not None) for about in members]
-    if ignore_case:
-        spelled = _first_spellings([order, *columns])
-        order, columns = _distinct(spelled[name] for name in order), [tuple(spelled[n] for n in own) for own in columns]
+    ours = spellings([order, *columns])
+    said, columns = columns, [tuple(ours[name] for name in own) for own in columns]
     names = order if given is not None else _distinct(name for own in columns for name in own)
     _check(names, members, columns)
     nameless = [about.name for about in members if about.name not in named] if named or given is not None else []
-    return Classes(names, tuple(columns), tuple(nameless))
+    respelt = [_respelt(about.name, *two) for about, *two in zip(members, said, columns, strict=True)]
+    return Classes(names, tuple(columns), tuple(nameless), tuple(one for one in respelt if one is not None))
+
+
+def spellings(lists: Iterable[Iterable[str]]) -> dict[str, str]:
+    """Every name as it is spelt first in any of the lists; as it is, if one list has two spellings of it."""
+    spelt: dict[str, str] = {}
+    apart, every = set[str](), list[str]()
+    for one in lists:
+        own: dict[str, str] = {}
+        for name in one:
+            if own.setdefault(_key(name), name) != name:
+                apart.add(_key(name))
+            spelt.setdefault(_key(name), name)
+            every.append(name)
+    return {name: name if _key(name) in apart else spelt[_key(name)] for name in every}
+
+
+def _respelt(member: str, theirs: tuple[str, ...], ours: tuple[str, ...]) -> tuple[str, str, str, int] | None:
+    changed = [(before, now) for before, now in zip(theirs, ours, strict=True) if before != now]
+    return (member, *changed[0], len(changed) - 1) if changed else None
 
 
 def _own_names(about: About, mapped: ClassMap | None) -> tuple[str, ...] | None:
@@ -101,7 +131,7 @@ def _own_names(about: About, mapped: ClassMap | None) -> tuple[str, ...] | None:
                 f"{about.name} has two classes named '{shortened(twice)}'; give a class map that tells them apart"
             )
         return about.class_names
-    if isinstance(mapped, str) or not all(isinstance(name, str) and name for name in _said_by(mapped)):
+    if not all(map(_is_name, _said_by(mapped))):
         raise ConfigError(
             f"the class map of {about.name} must be a list of names, or a mapping from its names to others"
         )
@@ -119,16 +149,23 @@ def _own_names(about: About, mapped: ClassMap | None) -> tuple[str, ...] | None:
     return tuple(mapped.get(name, name) for name in own)
 
 
-def _said_by(mapped: ClassMap) -> Iterator[object]:
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and bool(value) and is_one_line(value)
+
+
+def _said_by(mapped: object) -> Iterator[object]:
+    """All that it says; one thing that is no name, if it is neither a mapping nor a list."""
     if isinstance(mapped, Mapping):
         yield from mapped.keys()
         yield from mapped.values()
-    else:
+    elif isinstance(mapped, Sequence) and not isinstance(mapped, str):
         yield from mapped
+    else:
+        yield None
 
 
 def _in_order(given: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(given, str) or not all(isinstance(name, str) and name for name in given):
+    if isinstance(given, Mapping) or not all(map(_is_name, _said_by(given))):
         raise ConfigError("the classes of a fusion must be a list of names")
     if (twice := _twice(given)) is not None:
         raise ConfigError(f"the classes of a fusion have '{shortened(twice)}' twice")
@@ -173,14 +210,6 @@ def _check(names: tuple[str, ...], members: Sequence[About], columns: Sequence[t
     for name in names:
         if name not in known:
             raise ConfigError(f"no member knows the {unknown('class', name, known)}")
-
-
-def _first_spellings(lists: Iterable[Iterable[str]]) -> dict[str, str]:
-    first: dict[str, str] = {}
-    names = [name for one in lists for name in one]
-    for name in names:
-        first.setdefault(_key(name), name)
-    return {name: first[_key(name)] for name in names}
 
 
 def _key(name: str) -> str:

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -27,12 +26,12 @@ from fedfuse.core.randomness import Key
 from fedfuse.core.slices import spread
 from fedfuse.core.version import __version__
 from fedfuse.core.weights import Weights
+from fedfuse.federation.shelf import Shelf
 from fedfuse.fusing.adapters.as_lora import student_as_lora
 from fedfuse.fusing.adapters.loss import Loss
-from fedfuse.fusing.adapters.writing import ADAPTER, forget
 from fedfuse.fusing.answers import Answers, ask
 from fedfuse.fusing.bayesian import WeightsMember, bayesian
-from fedfuse.fusing.card import choice_sheet, members_sheet, write_card
+from fedfuse.fusing.card import choice_sheet, members_sheet, plain, write_card
 from fedfuse.fusing.classes import Classes
 from fedfuse.fusing.data_free import made_inputs
 from fedfuse.fusing.inputs import FuseInputs, Labelled
@@ -41,6 +40,7 @@ from fedfuse.fusing.members import Blueprint, Member
 from fedfuse.fusing.merged import MERGES, Alike, merge_of
 from fedfuse.fusing.plan import FusePlan
 from fedfuse.fusing.raw import Raw, rows_of
+from fedfuse.fusing.result_folder import ResultFolder
 from fedfuse.fusing.starting import AUTO, FRESH, Begun, Measure, Start, as_base, as_students, begin, starts
 from fedfuse.fusing.student import Examiner, StudentInputs, logits_of
 from fedfuse.fusing.teaching import FileBookmark, teach
@@ -51,7 +51,6 @@ from fedfuse.report.sheet import Sheet
 from fedfuse.runtime.compute import Compute, device_of
 from fedfuse.runtime.pool import Progress
 
-WORK = ".fusing"
 MOST_COMPARED = 4096
 """Inputs on which ensembles are compared where there are no labels; more change nothing but the time it takes."""
 AGREEMENT_INPUTS = 1000
@@ -123,11 +122,11 @@ class Halves:
         return Halves(order[: count // 2].sort().values, order[count // 2 :].sort().values)
 
 
-def fuse_models(request: Request, out: Path, progress: Progress) -> FuseResult:
-    """Do it; the folder ``out`` is there and nobody else works in it."""
+def fuse_models(request: Request, folder: ResultFolder, progress: Progress) -> FuseResult:
+    """Do it, in a folder in which nobody else works."""
     if isinstance(request.inputs, DataFree):
-        request = replace(request, inputs=_made(request, request.inputs, out / WORK, progress))
-    fusion = Fusion(request, out / WORK, progress)
+        request = replace(request, inputs=_made(request, request.inputs, folder.work, progress))
+    fusion = Fusion(request, folder.work, progress)
     choice = fusion.choice
     target = fusion.answers.log_probabilities(choice.fitted)
     student, begun = fusion.start(target)
@@ -135,15 +134,14 @@ def fuse_models(request: Request, out: Path, progress: Progress) -> FuseResult:
     qualities = fusion.qualities(student, target)
     network = student.to("cpu", memory_format=torch.contiguous_format).eval()  # type: ignore[call-overload]
     reasons: tuple[str, ...] = (choice.why, begun.why)
-    lost = None
+    lost, made = None, folder.staging()
     if request.plan.as_lora:
         with fusion.compute.at_work():
             classes, rank = len(request.classes.names), request.plan.rank
-            lost = student_as_lora(request.blueprint, network, request.base, classes, rank, out)
+            lost = student_as_lora(request.blueprint, network, request.base, classes, rank, made)
         reasons = (*reasons, f"{lost}; the qualities are those of the whole student")
-    result = FuseResult(network, out, request.classes.names, qualities, choice, begun, distilled, reasons)
-    _write(request, result, lost)
-    shutil.rmtree(out / WORK, ignore_errors=True)
+    result = FuseResult(network, folder.path, request.classes.names, qualities, choice, begun, distilled, reasons)
+    folder.publish(made, _written(request, result, lost, made))
     return result
 
 
@@ -164,10 +162,17 @@ class Fusion:
         return compute_of(self.request)
 
     @cached_property
+    def shelf(self) -> Shelf:
+        """Where weights lie that are looked at one after another."""
+        return Shelf(self.work)
+
+    @cached_property
     def members(self) -> Sequence[Member]:
         """Those of the request, and those that FedBE makes of them."""
         plan, members = self.request.plan, self.request.members
-        return bayesian(members, plan.samples, self.key.child("fedbe")) if plan.method == "fedbe" else members
+        if plan.method != "fedbe":
+            return members
+        return bayesian(members, plan.samples, self.key.child("fedbe"), self.shelf)
 
     @cached_property
     def inputs(self) -> FuseInputs:
@@ -217,18 +222,19 @@ class Fusion:
         """The student as it begins."""
         request, plan, key = self.request, self.request.plan, self.key.child("fresh")
         student = self.compute.place(request.blueprint.build(len(request.classes.names), key))
-        fresh = Weights.of(student)
-        models = as_students(request.blueprint, request.members, request.classes, student, key)
+        fresh = self.shelf.keep(Weights.of(student))
+        models = as_students(request.blueprint, request.members, request.classes, student, key, self.shelf)
         base = None
         if request.base is not None:
-            base = as_base(request.blueprint, request.base, request.classes, student, key)
+            base = as_base(request.blueprint, request.base, request.classes, student, key, self.shelf)
         alike = Alike(models, base, student, self.shown, self.examiner, self.key.child("merge"))
+        found: Iterable[Start]
         if plan.start in MERGES:
             found = [Start(plan.start, alike.merged(plan.start, merge_of(plan.start, plan.merge)))]
         elif plan.start in (FRESH, *models):
             found = [Start(plan.start, {FRESH: fresh, **models}[plan.start])]
         elif plan.start == AUTO:
-            found = list(starts(fresh, alike))
+            found = starts(fresh, alike)
         else:
             known = [AUTO, FRESH, *models, *MERGES]
             raise ConfigError(f"{unknown('start', plan.start, known)}; models of other architectures are none")
@@ -264,10 +270,10 @@ class Fusion:
         return found
 
     def _asked(self, raw: Raw) -> Answers:
+        members, folder, device = self.members, self.work / "answers", self.compute.device
+        classes = extended(self.request.classes, self.request.members, members)
         with self.compute.at_work():
-            folder, device = self.work / "answers", self.compute.device
-            classes = extended(self.request.classes, self.request.members, self.members)
-            return ask(self.members, raw, classes, folder, self.progress, device, self.request.plan.workers)
+            return ask(members, raw, classes, folder, self.progress, device, self.request.plan.workers)
 
     def _shown(self, raw: Raw) -> StudentInputs:
         return StudentInputs(raw, self.request.blueprint, self.compute)
@@ -334,21 +340,22 @@ def extended(classes: Classes, members: Sequence[Member], everybody: Sequence[Me
     return replace(classes, members=(*classes.members, *added))
 
 
-def _write(request: Request, result: FuseResult, lost: Loss | None) -> None:
+def _written(request: Request, result: FuseResult, lost: Loss | None, made: Path) -> dict[str, Any]:
+    """The facts, after all other files of the result."""
     facts = {**_facts(request, result), "lora": None if lost is None else vars(lost)}
     if lost is None:
-        forget(result.folder, ADAPTER)
-        request.blueprint.write(result.folder, result.network, result.class_names, facts)
+        request.blueprint.write(made, result.network, result.class_names, facts)
     abouts = [member.about for member in request.members]
     sections: dict[str, str | Sheet] = {
         "How good it is": quality_sheet(result.qualities),
         "How it was made": "\n".join(f"- {reason}" for reason in result.reasons),
         "Ensembles that were compared": choice_sheet(result.choice),
         "Models that it was made from": members_sheet(abouts),
-        "Classes": ", ".join(result.class_names),
+        "Classes": plain(", ".join(result.class_names)),
     }
     base = None if lost is None else lost.base
-    write_card(result.folder, abouts, sections, facts, request.command, base)
+    write_card(made, result.folder.resolve().name, abouts, sections, request.command, base)
+    return facts
 
 
 def _facts(request: Request, result: FuseResult) -> dict[str, Any]:

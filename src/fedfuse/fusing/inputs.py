@@ -34,6 +34,7 @@ from fedfuse.data.readers.folder import all_images
 from fedfuse.data.readers.images import image_size
 from fedfuse.data.tokens import EMPTY, FIRST, Bytes
 from fedfuse.data.unlabelled import read_unlabelled
+from fedfuse.fusing.classes import spellings
 from fedfuse.fusing.raw import Raw, kind_of_raw, rows_of
 from fedfuse.parts.sources import AnySource, SourceSettings
 from fedfuse.parts.sources.base import Surroundings
@@ -135,11 +136,12 @@ def label_inputs(inputs: FuseInputs, what: Any) -> Labelled:
 def numbers_of(examples: Labelled, names: Sequence[str]) -> Tensor:
     """The labels as numbers of these classes."""
     if examples.class_names is not None and not all(name.isdecimal() for name in examples.class_names):
-        strange = [name for name in examples.class_names if name not in names]
-        if strange:
-            raise DataError(f"{examples.name}: no model knows the {unknown('class', strange[0], names)}")
-        places = torch.tensor([names.index(name) for name in examples.class_names])
-        return places[examples.labels]
+        ours = spellings([names, examples.class_names])
+        places = {name: place for place, name in enumerate(names)}
+        for name in examples.class_names:
+            if ours[name] not in places:
+                raise DataError(f"{examples.name}: no model knows the {unknown('class', name, names)}")
+        return torch.tensor([places[ours[name]] for name in examples.class_names])[examples.labels]
     if len(examples) and not 0 <= int(examples.labels.min()) <= int(examples.labels.max()) < len(names):
         raise DataError(f"{examples.name}: there are labels that are no numbers of the {len(names)} classes, from 0")
     return examples.labels

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,21 +10,23 @@ from pathlib import Path
 
 import torch
 
-from fedfuse.core.errors import ConfigError
+from fedfuse.core.errors import ConfigError, DataError
+from fedfuse.core.plain_json import dumps
 from fedfuse.core.randomness import Key
 from fedfuse.core.version import __version__
 from fedfuse.core.weights import Weights
+from fedfuse.federation.shelf import Shelf
 from fedfuse.fusing.adapters.as_lora import student_as_lora, write_merged
 from fedfuse.fusing.adapters.loss import Loss
 from fedfuse.fusing.adapters.member import AdapterMember
 from fedfuse.fusing.adapters.merging import merged_adapters
-from fedfuse.fusing.adapters.writing import ADAPTER, forget
 from fedfuse.fusing.card import members_sheet, write_card
 from fedfuse.fusing.classes import Classes
 from fedfuse.fusing.members import Member
 from fedfuse.fusing.merged import Alike, merge_of
 from fedfuse.fusing.merging import merge_files
 from fedfuse.fusing.plan import FusePlan
+from fedfuse.fusing.result_folder import FACTS, ResultFolder
 from fedfuse.fusing.starting import as_base, as_students
 from fedfuse.parts.merge import Merge, PiecewiseMerge, Soup
 from fedfuse.report.sheet import Sheet
@@ -58,25 +61,18 @@ class MergeResult:
     reasons: tuple[str, ...]
 
 
-def merge_models(request: MergeRequest, out: Path, progress: Progress) -> MergeResult:
-    """Merge them; ``out`` is there and nobody else works in it."""
-    facts, lost = _facts(request), None
-    by_files = _in_files(request)
-    if adapters := _adapters(request):
-        lost = _of_adapters(adapters, request, out, facts)
-    elif by_files:
-        folders = [Path(member.about.origin) for member in request.members]
-        base = None if request.base is None else request.base.about.origin
-        merge_files(folders, out / "merged", request.merge, base=base, seed=request.plan.seed, progress=progress)
-        for file in sorted((out / "merged").iterdir()):
-            file.replace(out / file.name)
-        (out / "merged").rmdir()
-        _copy_beside(folders[0], out)
+def merge_models(request: MergeRequest, folder: ResultFolder, progress: Progress) -> MergeResult:
+    """Merge them, in a folder in which nobody else works."""
+    facts, lost, how = _facts(request), None, "in memory"
+    if _in_files(request):
+        how = "from file to file, a piece at a time"
+        made = _file_by_file(request, folder, progress)
+    elif adapters := _adapters(request):
+        how, made = "each being its base plus its change, and not factor by factor", folder.staging()
+        lost = _of_adapters(adapters, request, made, facts)
     else:
-        lost = _in_memory(request, out, facts)
-    how = "from file to file, a piece at a time" if by_files else "in memory"
-    if adapters:
-        how = "each being its base plus its change, and not factor by factor"
+        made = folder.staging()
+        lost = _in_memory(request, made, Shelf(folder.work), facts)
     why = f"{request.plan.start} of the weights of {len(request.members)} models, {how}; nobody was asked anything"
     reasons = (why,) if lost is None else (why, str(lost))
     abouts = [member.about for member in request.members]
@@ -84,11 +80,23 @@ def merge_models(request: MergeRequest, out: Path, progress: Progress) -> MergeR
         "How it was made": "\n".join(f"- {reason}" for reason in reasons),
         "Models that it was made from": members_sheet(abouts),
     }
-    if lost is None:
-        forget(out, ADAPTER)
-    facts["lora"] = None if lost is None else vars(lost)
-    write_card(out, abouts, sections, facts, request.command, None if lost is None else lost.base)
-    return MergeResult(out, reasons)
+    base = None if lost is None else lost.base
+    write_card(made, folder.path.resolve().name, abouts, sections, request.command, base)
+    folder.publish(made, {**facts, "lora": None if lost is None else vars(lost)})
+    return MergeResult(folder.path, reasons)
+
+
+def _file_by_file(request: MergeRequest, folder: ResultFolder, progress: Progress) -> Path:
+    """A folder with the merged files, and with what lies beside the first model's; one that is there is finished."""
+    folders = [Path(member.about.origin) for member in request.members]
+    base = None if request.base is None else request.base.about.origin
+    about = {**_facts(request), "command": None, "seed": request.plan.seed}
+    digest = hashlib.sha256(dumps(about).encode()).hexdigest()
+    made = folder.work / f"merged-{digest[:16]}"
+    if not made.exists():
+        merge_files(folders, made, request.merge, base=base, seed=request.plan.seed, progress=progress)
+    _copy_beside(folders[0], made)
+    return made
 
 
 def _adapters(request: MergeRequest) -> list[AdapterMember]:
@@ -133,26 +141,34 @@ def _is_number_by_number(merge: Merge) -> bool:
 
 def _copy_beside(folder: Path, out: Path) -> None:
     """Configuration, tokenizer and preprocessing of the first model; its index of files is another's now."""
-    for pattern in BESIDE:
-        for file in sorted(folder.glob(pattern)):
-            taken = file.name.endswith(".index.json") or (out / file.name).exists()
-            if file.is_file() and not taken and file.stat().st_size <= LARGEST_BESIDE:
-                shutil.copyfile(file, out / file.name)
+    for file in sorted({file for pattern in BESIDE for file in folder.glob(pattern)}):
+        if not file.is_file() or file.name.endswith(".index.json") or file.name == FACTS:
+            continue
+        if not _is_inside(file, folder):
+            raise DataError(f"{file} is a link that leads out of its folder; put the file itself there")
+        if file.stat().st_size <= LARGEST_BESIDE:
+            shutil.copyfile(file, out / file.name)
 
 
-def _in_memory(request: MergeRequest, out: Path, facts: dict[str, object]) -> Loss | None:
+def _is_inside(file: Path, folder: Path) -> bool:
+    """Or where the cache of the Hugging Face hub has it; any other file would be given away with the result."""
+    place, home = file.resolve(), folder.resolve()
+    return place.is_relative_to(home) or place.parent == home.parent.parent / "blobs"
+
+
+def _in_memory(request: MergeRequest, out: Path, shelf: Shelf, facts: dict[str, object]) -> Loss | None:
     blueprint = request.members[0].blueprint
     if blueprint is None:
         raise ConfigError(f"{request.members[0].about.name} can be asked, but its weights are not known")
     key, names = Key(request.plan.seed), request.classes.names
     network = blueprint.build(len(names), key)
-    models = as_students(blueprint, request.members, request.classes, network, key)
+    models = as_students(blueprint, request.members, request.classes, network, key, shelf)
     if left := [member.about.name for member in request.members if member.about.name not in models]:
         first = request.members[0].about.name
         raise ConfigError(f"{left[0]} is of another architecture than {first}; with data they can be distilled")
     base: Weights | None = None
     if request.base is not None:
-        base = as_base(blueprint, request.base, request.classes, network, key)
+        base = as_base(blueprint, request.base, request.classes, network, key, shelf)
     alike = Alike(models, base, network, None, None, key.child("merge"))
     alike.merged(request.plan.start, request.merge).load_into(network)
     if request.plan.as_lora:

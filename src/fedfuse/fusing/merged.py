@@ -35,6 +35,10 @@ FROM_BASE = ("task_arithmetic", "ties", "dare")
 """Those that count from the model that all were trained from."""
 QUICK = ("average", "soup", "aligned", "regmean")
 """Those that are tried where nobody has asked for one."""
+LARGE = ("aligned", "regmean")
+"""Those that hold all models at once, or the square of a layer: tried unasked for small models only."""
+MOST_NUMBERS = 2**26
+"""Of all models together, for these: half a gigabyte in double precision."""
 
 
 def merge_of(name: str, options: Mapping[str, Any]) -> Merge:
@@ -75,7 +79,10 @@ class Alike:
 
     def quick(self) -> Iterator[tuple[str, Weights]]:
         """What can be had without asking anybody anything else; merges that are not for these models are left out."""
+        numbers = sum(weights.layout.size for weights in self.models.values())
         for name in (*QUICK, *(FROM_BASE if self.base is not None else ())):
+            if name in LARGE and numbers > MOST_NUMBERS:
+                continue
             try:
                 yield name, self.merged(name, merge_of(name, {}))
             except ConfigError:

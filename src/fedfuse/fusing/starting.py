@@ -6,7 +6,7 @@ by how often it agrees with the ensemble where there are none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
+from fedfuse.federation.shelf import Shelf
 from fedfuse.fusing.classes import Classes
 from fedfuse.fusing.members import Blueprint, Member
 from fedfuse.fusing.merged import Alike
@@ -43,21 +44,23 @@ class Begun:
 
 
 def as_students(
-    blueprint: Blueprint, members: Sequence[Member], classes: Classes, network: nn.Module, key: Key
+    blueprint: Blueprint, members: Sequence[Member], classes: Classes, network: nn.Module, key: Key, shelf: Shelf
 ) -> dict[str, Weights]:
-    """The weights of those members that are of the student's architecture, by their names."""
+    """The weights of those members that are of the student's architecture, by their names; large ones are put away."""
     fresh, heads = Weights.of(network), _heads(blueprint, len(classes.names), key)
     found = {}
     for member, names in zip(members, classes.members, strict=True):
         own = torch.tensor([classes.names.index(name) for name in names])
         if (weights := _as_student(blueprint, member, own, fresh, network, heads)) is not None:
-            found[member.about.name] = weights
+            found[member.about.name] = shelf.keep(weights)
     return found
 
 
-def as_base(blueprint: Blueprint, base: Member, classes: Classes, network: nn.Module, key: Key) -> Weights:
+def as_base(
+    blueprint: Blueprint, base: Member, classes: Classes, network: nn.Module, key: Key, shelf: Shelf
+) -> Weights:
     """What all models were trained from, as weights of the student's network; it has the common classes in order."""
-    found = as_students(blueprint, [base], replace(classes, members=(classes.names,)), network, key)
+    found = as_students(blueprint, [base], replace(classes, members=(classes.names,)), network, key, shelf)
     if base.about.classes != len(classes.names) or not found:
         raise ConfigError(f"the base {base.about.name} is of another architecture or has other classes")
     return found[base.about.name]
@@ -73,13 +76,16 @@ def starts(fresh: Weights, alike: Alike) -> Iterator[Start]:
             yield Start(name, weights)
 
 
-def begin(found: Sequence[Start], network: nn.Module, measure: Measure, of_what: str) -> Begun:
-    """Judge the starts by a share ``of_what``; of equals the first one wins."""
-    worth = {}
+def begin(found: Iterable[Start], network: nn.Module, measure: Measure, of_what: str) -> Begun:
+    """Judge the starts by a share ``of_what``, one after another; of equals the first one wins."""
+    worth: dict[str, float] = {}
+    best: Start | None = None
     for start in found:
         start.weights.load_into(network)
         worth[start.name] = measure(network)
-    best = max(found, key=lambda start: worth[start.name])
+        if best is None or worth[start.name] > worth[best.name]:
+            best = start
+    assert best is not None, "one can always begin afresh"
     why = f"the student begins as {best.name}, which gets {100 * worth[best.name]:.1f} % {of_what}"
     others = sorted(((share, name) for name, share in worth.items() if name != best.name), reverse=True)
     if others:

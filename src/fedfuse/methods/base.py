@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fedfuse.federation import Recipe
 
-FILE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+FILE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._=+-]*$"
 """What can name a run folder."""
 
 

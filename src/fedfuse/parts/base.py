@@ -7,8 +7,8 @@ knowledge distillation ``fuse`` on the server and ``local`` or ``protocol`` on c
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from fedfuse.core.messages import Tensors
@@ -33,6 +33,8 @@ class CheckContext:
     """How many public inputs a fusion has, if there are any."""
     sends_predictions: bool = False
     """Whether predictions are what clients send, and no weights."""
+    most_in_a_round: Mapping[str, int] = field(default_factory=dict)
+    """By prototype, how many clients a round can have at most, as far as that is known."""
 
 
 class MethodPart(Part):
@@ -78,6 +80,13 @@ class MethodPart(Part):
 
     def check(self, context: CheckContext) -> None:
         """Raise a ConfigError with the reason if this part cannot work in this setting."""
+
+    def within_bounds(self, said: Sequence[Tensors], examples: Sequence[int]) -> list[Tensors]:
+        """What a round's clients told this part, none of it out of all proportion to what the others did.
+
+        ``examples`` are theirs, within bounds already. Whoever says nothing unusual keeps the very object (claims.py).
+        """
+        return list(said)
 
 
 def joint_sensitivity(parts: Iterable[MethodPart]) -> float | None:

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from fedfuse.parts.scores.base import Scores
 
 
+def _unheard(_reason: str) -> None:
+    """Where there is no log."""
+
+
 @dataclass(frozen=True)
 class CombinedPredictions:
     """The clients' predictions for a set of inputs, put together; probabilities need not sum to one (FedED's w1)."""
@@ -69,6 +73,8 @@ class ServerView:
     combine: Callable[[Sequence[Update], Tensor], CombinedPredictions] | None = None
     """How that is made: of some clients, about some rows of the public inputs."""
     progress: Progress = silence
+    weakened: Callable[[str], None] = _unheard
+    """Tell the log, in a sentence, that a defence bears less in this round than it should."""
     pool: Pool = IN_PROCESS
     """Who does the heavy work of this round."""
 

@@ -7,42 +7,43 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from fedfuse.federation import RoundRecord
+from fedfuse.report.palette import shorten
+from fedfuse.report.saving import save
 from fedfuse.report.style import (
     GRAY,
     INK,
     Points,
-    accuracy_axes,
     draw_legend,
     draw_line,
     draw_target,
     fit_to_data,
     height_for,
     line_style,
+    new_axes,
     new_figure,
-    save,
-    shorten,
 )
 
 DASHED: dict[str, Any] = {"linestyle": (0, (4, 2)), "linewidth": 1.3, "markerfacecolor": "white"}
 
 
-def draw_curves(path: Path, history: Sequence[RoundRecord], target: float | None) -> None:
-    """Write the accuracy curves of a run as a PNG; rounds that were not evaluated are skipped."""
-    save(curves_figure(history, target), path)
+def draw_curves(path: Path, history: Sequence[RoundRecord], target: float | None, about: str = "") -> None:
+    """Write the accuracy curves of a run; rounds that were not evaluated are skipped. ``about`` says whose they are."""
+    save(curves_figure(history, target, about), path)
 
 
-def curves_figure(history: Sequence[RoundRecord], target: float | None) -> Figure:
+def curves_figure(history: Sequence[RoundRecord], target: float | None, about: str = "") -> Figure:
     """The picture of :func:`draw_curves`; each line's label says what it shows."""
     before, after = before_fusion(history), after_fusion(history)
     ensemble = measured((record.round, record.ensemble_accuracy) for record in history)
     figure = new_figure(height=height_for(len(after) + 2))
-    axes = accuracy_axes(figure, "Test accuracy per round")
+    axes = new_axes(figure, f"{about}: test accuracy" if about else "Test accuracy per round")
     draw_target(axes, target)
-    entries = []
+    entries: list[tuple[str, Artist]] = []
     for index, (name, points) in enumerate(after.items()):
         line = draw_line(axes, points, label=f"{name}, after fusion", zorder=3, **line_style(index))
         entries.append((f"{shorten(name)}, last {100 * points[-1][1]:.1f} %", line))
@@ -83,6 +84,6 @@ def before_fusion(history: Sequence[RoundRecord]) -> dict[str, Points]:
     }
 
 
-def measured(values: Iterable[tuple[int, float | None]]) -> Points:
+def measured(values: Iterable[tuple[float, float | None]]) -> Points:
     """What can be drawn: values that are there and finite."""
     return [(number, value) for number, value in values if value is not None and math.isfinite(value)]

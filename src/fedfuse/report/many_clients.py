@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 
 from fedfuse.data import PartitionReport
 from fedfuse.data.partition.report import borders
-from fedfuse.report.style import COLOURS, GRAY, INK, SMALL_SIZE
+from fedfuse.report.palette import COLOURS
+from fedfuse.report.style import GRAY, INK, SMALL_SIZE
 
 Numbers = npt.NDArray[np.float64]
 

@@ -17,6 +17,8 @@ STARTS = ("run_started", "run_resumed")
 ROUND = "round_finished"
 WITHOUT = ("refused", "absent", "late", "screened")
 """Why a client's update did not count."""
+BOUNDED = ("claims_bounded", "moves_bounded")
+"""Why it counted for less than it said, or as a shorter one."""
 
 
 @dataclass
@@ -32,6 +34,8 @@ class Counts:
     """Clients' tasks, of all rounds together."""
     without: Counter[str] = field(default_factory=Counter)
     """Of these, who did not count, by the reason."""
+    bounded: Counter[str] = field(default_factory=Counter)
+    """And who counted for less, by what was bounded."""
     bytes_up: int = 0
     bytes_down: int = 0
     seconds: float = 0.0
@@ -57,6 +61,7 @@ class Counts:
         self.seconds += float(event["seconds"])
         self.drawn, self.bytes_up, self.bytes_down = self.drawn + drawn, self.bytes_up + up, self.bytes_down + down
         self.without.update(without)
+        self.bounded.update({what: len(event.get(what, ())) for what in BOUNDED})
         self.last = event
 
 

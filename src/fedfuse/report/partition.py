@@ -12,25 +12,18 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
+from fedfuse.core.plain_text import one_line
 from fedfuse.data import PartitionReport
 from fedfuse.data.partition import ClientShare
 from fedfuse.report.many_clients import Columns, draw_classes, draw_sizes
+from fedfuse.report.palette import COLOURS, shorten
 from fedfuse.report.panels import SIDE, panels
-from fedfuse.report.style import (
-    COLOURS,
-    GRAY,
-    INK,
-    SMALL_SIZE,
-    TEXT_SIZE,
-    clean,
-    new_figure,
-    save,
-    set_title,
-    shorten,
-)
+from fedfuse.report.saving import save
+from fedfuse.report.style import GRAY, INK, SMALL_SIZE, TEXT_SIZE, clean, new_figure, set_title
 
 Counts = npt.NDArray[np.int64]
 
@@ -40,8 +33,10 @@ WIDTHS, HEIGHTS = (8.0, 16.0), (5.4, 14.0)
 MARGIN_WIDTH, MARGIN_HEIGHT = 2.0, 2.2
 BARS_HEIGHT = 0.9
 MOST_TICKS = 25
+MOST_UPRIGHT = 60  # names side by side, each of which needs the height of a letter
 LONGEST_LEVEL_NAME = 4  # letters; longer names of clients are turned upright
-LONGEST_NAME = 18  # letters; longer ones would take the room of the bubbles
+LONGEST_NAME = 18  # letters, of clients and classes; longer ones would take the room of the bubbles
+LETTER, LEAST_ROOM = 0.085, 12  # inches; letters of a name that may be cut to lie level
 MOST_DIGITS = 84  # that the labels of all bars may have together without touching
 DIAMETERS = (3.0, 24.0)  # points; below, the largest bubble is a speck; above, the legend's lie over each other
 FULL_QUANTILE, LARGEST_OVER_FULL = 0.98, 4.0
@@ -49,12 +44,15 @@ INSIDE = 0.75  # of a small picture's width, beside its labels
 FILLED = 0.94  # of a cell's width, so that two full bubbles do not touch
 
 
-def draw_partition(path: Path, report: PartitionReport) -> None:
-    """Write the shares of all clients as a PNG: classes as bubbles or shades, sizes as bars or one line."""
-    save(partition_figure(report), path)
+def draw_partition(path: Path, report: PartitionReport, about: str = "") -> None:
+    """Write the shares of all clients: classes as bubbles or shades, sizes as bars or one line.
+
+    ``about`` is what the data are called.
+    """
+    save(partition_figure(report, about), path)
 
 
-def partition_figure(report: PartitionReport) -> Figure:
+def partition_figure(report: PartitionReport, about: str = "") -> Figure:
     """The picture of :func:`draw_partition`: sizes above, classes below."""
     width, height = (
         float(np.clip(CELL * number + margin, *limits))
@@ -66,7 +64,7 @@ def partition_figure(report: PartitionReport) -> Figure:
     figure = new_figure(width, height)
     ratios = (BARS_HEIGHT, height - MARGIN_HEIGHT)
     above, below = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": ratios})
-    set_title(above, describe(report))
+    set_title(above, f"{about}, {_uncapitalised(describe(report))}" if about else describe(report))
     _prepare(above, below, report)
     if len(report.clients) <= MOST_CLIENTS:
         _draw_bars(above, report.sizes.tolist())
@@ -75,7 +73,7 @@ def partition_figure(report: PartitionReport) -> Figure:
         columns = Columns.of(report)
         draw_sizes(above, columns)
         draw_classes(figure, below, columns, full_count(columns.counts))
-    _name_clients(below, report.clients)
+    _name_clients(below, report.clients, width)
     return figure
 
 
@@ -92,6 +90,10 @@ def describe(report: PartitionReport) -> str:
     return f"Partition: {kind}{f' ({settings})' if settings else ''}: {assigned}{left}"
 
 
+def _uncapitalised(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]
+
+
 def _prepare(sizes: Axes, classes: Axes, report: PartitionReport) -> None:
     """What both ways of drawing share."""
     for axes, label in ((sizes, "Size"), (classes, "Class")):
@@ -103,7 +105,7 @@ def _prepare(sizes: Axes, classes: Axes, report: PartitionReport) -> None:
     classes.set_xlabel("Client", fontsize=TEXT_SIZE, color=INK)
     classes.set_xlim(-0.5, max(len(report.clients), 1) - 0.5)
     classes.set_ylim(-0.5, max(report.classes, 1) - 0.5)
-    classes.set_yticks(ticks(report.classes))
+    _name(classes.yaxis, ticks(report.classes), report.called)
 
 
 def _draw_bars(axes: Axes, sizes: list[int]) -> None:
@@ -142,11 +144,20 @@ def _draw_bubbles(figure: Figure, axes: Axes, counts: Counts) -> None:
         handle.set_sizes(np.array([scale * count]))
 
 
-def _name_clients(axes: Axes, clients: Sequence[ClientShare]) -> None:
-    shown = ticks(len(clients))
-    names = [clients[client].name for client in shown]
-    upright = all(len(name) <= LONGEST_LEVEL_NAME for name in names)
-    axes.set_xticks(shown, [shorten(name, LONGEST_NAME) for name in names], rotation=0 if upright else 90)
+def _name_clients(axes: Axes, clients: Sequence[ClientShare], width: float) -> None:
+    """Level where each name has room, else upright."""
+    shown, room = ticks(len(clients)), int((width - MARGIN_WIDTH) / LETTER / max(len(clients), 1))
+    is_level = all(len(clients[client].name) <= LONGEST_LEVEL_NAME for client in shown)
+    if not is_level and room < LEAST_ROOM:
+        shown = ticks(len(clients), MOST_UPRIGHT if len(clients) <= MOST_CLIENTS else MOST_TICKS)
+        axes.tick_params(axis="x", labelrotation=90)
+    names = {client: clients[client].name for client in shown}
+    _name(axes.xaxis, shown, names, room if LEAST_ROOM <= room < LONGEST_NAME else LONGEST_NAME)
+
+
+def _name(axis: Axis, shown: range, names: Mapping[int, str] | Sequence[str], longest: int = LONGEST_NAME) -> None:
+    """Ticks with names as they are: no part of one is taken for a formula."""
+    axis.set_ticks(shown, [shorten(one_line(names[place]), longest) for place in shown], parse_math=False)
 
 
 def full_diameter(figure: Figure, axes: Axes, counts: Counts) -> float:
@@ -164,10 +175,10 @@ def full_count(counts: npt.NDArray[Any]) -> float:
     return max(float(np.quantile(held, FULL_QUANTILE)), float(held.max()) / LARGEST_OVER_FULL)
 
 
-def ticks(number: int) -> range:
+def ticks(number: int, most: int = MOST_TICKS) -> range:
     """Round positions, few enough to be read."""
     steps = (base * 10**power for power in range(7) for base in (1, 2, 5))
-    return range(0, number, next(step for step in steps if number <= MOST_TICKS * step))
+    return range(0, number, next(step for step in steps if number <= most * step))
 
 
 def sample_counts(largest: int) -> list[int]:

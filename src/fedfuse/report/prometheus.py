@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from fedfuse.report.monitor import WITHOUT, Counts
+from fedfuse.report.monitor import BOUNDED, WITHOUT, Counts
 
 Labels = Mapping[str, str]
 Sample = tuple[Labels, float | None]
@@ -15,6 +15,7 @@ MISHAPS = {
         ("model_diverged", "memory_diverged"),
     ),
     "rounds_without_updates": ("Rounds in which nobody counted.", ("nobody_counted",)),
+    "defences_weakened": ("Rounds too small for a defence as it was asked for.", ("defence_weakened",)),
     "seats_claimed": ("Nodes that said they were a client whose seat another node has.", ("seat_claimed",)),
     "retries": ("Clients or work tried anew.", ("client_retried", "work_retried")),
     "resumes": ("How often the run was gone on with.", ("run_resumed",)),
@@ -69,6 +70,10 @@ def _families(counts: Counts, is_complete: bool) -> Iterable[Family]:
     yield Family(
         "fedfuse_clients_total", "counter", "Tasks of finished rounds, by what became of them.",
         tuple(({"outcome": outcome}, number) for outcome, number in clients.items()),
+    )  # fmt: skip
+    yield Family(
+        "fedfuse_bounded_total", "counter", "Updates of finished rounds that counted for less, by what was bounded.",
+        tuple(({"what": what.partition("_")[0]}, counts.bounded[what]) for what in BOUNDED),
     )  # fmt: skip
     yield Family(
         "fedfuse_bytes_total", "counter", "What travelled in finished rounds.",

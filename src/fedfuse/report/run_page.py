@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fedfuse.core.facts_page import facts_page, paragraph, section
-from fedfuse.report.monitor import WITHOUT, Counts
+from fedfuse.report.monitor import BOUNDED, WITHOUT, Counts
 from fedfuse.report.prometheus import MISHAPS
 
 BAD = ("trouble", "models diverged", "rounds without updates", "seats claimed")
@@ -62,5 +62,8 @@ def _traffic(counts: Counts) -> Iterator[tuple[str, str]]:
     yield "counted", f"{counts.drawn - sum(counts.without.values()):,}"
     for reason in WITHOUT:
         yield reason, f"{counts.without[reason]:,}"
+    for what in BOUNDED:
+        if number := counts.bounded[what]:
+            yield what.replace("_", " "), f"{number:,}"
     yield "to the server", f"{counts.bytes_up:,} bytes"
     yield "to the clients", f"{counts.bytes_down:,} bytes"

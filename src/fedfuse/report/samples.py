@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from fedfuse.core.errors import ConfigError
 from fedfuse.core.randomness import Key
 from fedfuse.parts.sources.generators import Generator
-from fedfuse.report.style import INK, SMALL_SIZE, new_figure, save
+from fedfuse.report.saving import save
+from fedfuse.report.style import INK, SMALL_SIZE, new_figure
 
 CELL = 0.5  # inches per sample
 MOST_CLASSES = 50

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -17,12 +17,16 @@ Numbers = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Sheet:
-    """Rows of numbers, each with one name per key. Headings may have several lines."""
+    """Rows of numbers, each with one name per key. Headings may have several lines.
+
+    ``best`` are places of numbers, by row and column, that are shown in bold where that can be.
+    """
 
     title: str
     keys: Names
     headings: Numbers
     rows: Sequence[tuple[Names, Numbers]]
+    best: Collection[tuple[int, int]] = ()
 
     def lines(self, width: int) -> list[Text]:
         """One table if it is narrow enough; else names move, first all but the last, to lines of their own."""
@@ -38,20 +42,65 @@ class Sheet:
     def html(self) -> str:
         """The same for notebooks."""
         head = "".join(f"<th>{_cell(heading)}</th>" for heading in (*self.keys, *self.headings))
-        rows = ("".join(f"<td>{_cell(word)}</td>" for word in (*names, *numbers)) for names, numbers in self.rows)
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        rows = self._marked(_cell, "<b>{}</b>")
+        body = "".join(f"<tr>{''.join(f'<td>{word}</td>' for word in row)}</tr>" for row in rows)
         return f"<table><caption>{_cell(self.title)}</caption><tr>{head}</tr>{body}</table>"
 
     def markdown(self) -> str:
         """The same for README files, without the title."""
-        rows = [(*self.keys, *self.headings), *((*names, *numbers) for names, numbers in self.rows)]
-        lines = [" | ".join(word.replace("|", "\\|").replace("\n", " ") for word in row) for row in rows]
+        head = [_in_markdown(word) for word in (*self.keys, *self.headings)]
+        lines = [" | ".join(row) for row in (head, *self._marked(_in_markdown, "**{}**"))]
         border = " | ".join(["---"] * len(self.keys) + ["---:"] * len(self.headings))
         return "\n".join(f"| {line} |" for line in (lines[0], border, *lines[1:]))
+
+    def latex(self) -> str:
+        """The same for papers, with the rules of the package booktabs; the title is a comment."""
+        head = [in_latex(word) for word in (*self.keys, *self.headings)]
+        rows = self._marked(in_latex, r"\textbf{{{}}}")
+        lines = [f"  {' & '.join(row)} \\\\" for row in (head, *rows)]
+        places = "l" * len(self.keys) + "r" * len(self.headings)
+        title = " ".join(self.title.split()).replace("±", "+-")
+        top = [f"% {title}; needs \\usepackage{{booktabs}}", f"\\begin{{tabular}}{{{places}}}", "  \\toprule", lines[0]]
+        return "\n".join([*top, "  \\midrule", *lines[1:], "  \\bottomrule", "\\end{tabular}"])
+
+    def _marked(self, write: Callable[[str], str], bold: str) -> Iterator[list[str]]:
+        """Rows of words, with the best numbers in bold."""
+        for place, (names, numbers) in enumerate(self.rows):
+            marked = [
+                bold.format(write(number)) if (place, column) in self.best else write(number)
+                for column, number in enumerate(numbers)
+            ]
+            yield [*map(write, names), *marked]
 
 
 def _cell(word: str) -> str:
     return escape(word).replace("\n", "<br>")
+
+
+def _in_markdown(word: str) -> str:
+    """Without what Markdown would take for its own, or for HTML."""
+    word = "".join(f"\\{sign}" if sign in "\\|`*[]" else sign for sign in word)
+    return word.replace("<", "&lt;").replace("\n", " ")
+
+
+LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "±": r"$\pm$",
+    "≤": r"$\leq$",
+    "≥": r"$\geq$",
+    "…": r"\ldots{}",
+    "\n": " ",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+}
+
+
+def in_latex(word: str) -> str:
+    """Text that LaTeX prints as it is."""
+    return "".join(LATEX.get(sign, sign if sign.isprintable() else " ") for sign in word)
 
 
 @dataclass(frozen=True)

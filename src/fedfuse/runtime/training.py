@@ -82,6 +82,11 @@ class TrainingSettings(Settings):
             )
         return self
 
+    @property
+    def depends_on_rounds(self) -> bool:
+        """The rate steps down after shares of them."""
+        return bool(self.decay)
+
     def rate(self, number: int, rounds: int) -> float:
         """The learning rate that round ``number`` (from 1) of ``rounds`` begins with."""
         return self.optimizer.learning_rate * _decayed(self.decay, (number - 1) / rounds)

@@ -10,6 +10,7 @@ from fedfuse.core.part import Part
 from fedfuse.data import Partition
 from fedfuse.engines import EngineSettings
 from fedfuse.experiment.config import Raw
+from fedfuse.federation.attack import Attack
 from fedfuse.methods import Method
 from fedfuse.models import Architecture
 from fedfuse.parts.fuse import Fuse
@@ -65,6 +66,10 @@ def _teachers(part: TeacherKind) -> Raw:
     return {"method": {**DISTILLED, "fuse": {**DISTILLED["fuse"], "teachers": [part]}}}
 
 
+def _attack(part: Attack) -> Raw:
+    return {"attack": [part], **({"method": BY_PREDICTIONS} if part.bends == "predictions" else {})}
+
+
 _ELSEWHERE = (is_in_the_identity, does_not_change_with_workers, does_not_depend_on_the_order_of_arrival)
 
 SLOTS = (
@@ -81,6 +86,7 @@ SLOTS = (
     Slot(SourceSettings, lambda part: {"method": DISTILLED, "source": part}),
     Slot(Partition, lambda part: {"partition": part}, (gives_no_example_twice, *EVERY)),
     Slot(Architecture, lambda part: {"data": IMAGES, "models": {"one": part}}, (*EVERY, is_saved_and_loaded)),
+    Slot(Attack, _attack),
     Slot(Optimizer, lambda part: {"training": {"optimizer": part}}),
     Slot(Metric, lambda part: {"evaluation": {"metrics": [part]}}, (*EVERY, changes_no_model)),
     Slot(

@@ -11,6 +11,7 @@ import torch
 
 from fedfuse.core.errors import DataError
 from fedfuse.core.randomness import Key
+from fedfuse.core.tensor_files import read_safetensors, write_safetensors
 from fedfuse.data.dataset import Owners
 from fedfuse.data.partition import Dirichlet, DirichletFloor, Iid, Natural, PartitionReport
 from fedfuse.data.partition.report import SHOWN
@@ -162,3 +163,27 @@ def test_counts_of_single_clients_and_of_neighbours_together() -> None:
     counts = report.counts()
     assert counts.tolist() == [list(client.class_counts) for client in report.clients]
     assert report.counts(3).tolist() == [counts[a:b].sum(axis=0).tolist() for a, b in ((0, 3), (3, 5), (5, 7))]
+
+
+def test_classes_keep_their_names(tmp_path: Path) -> None:
+    partition = Iid(clients=2)
+    named = PartitionReport.of(partition, partition.assign(LABELS, 3, Key(0)), LABELS, ("ant", "bee", "cat"))
+    named.save(tmp_path / "partition.json")
+    assert PartitionReport.load(tmp_path / "partition.json").called == ["ant", "bee", "cat"]
+    numbered = PartitionReport.of(partition, partition.assign(LABELS, 3, Key(0)), LABELS, ("0", "1", "2"))
+    assert numbered.class_names is None
+    assert numbered != named
+    numbered.save(tmp_path / "partition.json")
+    assert "class_names" not in json.loads((tmp_path / "partition.json").read_text())
+
+
+@pytest.mark.parametrize("names", [["a"], "abc", [1, 2, 3], None, {"a": 1, "b": 2, "c": 3}], ids=str)
+def test_names_of_other_classes_are_refused(tmp_path: Path, names: object) -> None:
+    path = tmp_path / "partition.json"
+    make(path)
+    about = {**json.loads(path.read_text()), "class_names": names}
+    path.write_text(json.dumps(about))
+    tensors, _ = read_safetensors(path.with_suffix(".safetensors"))
+    write_safetensors(path.with_suffix(".safetensors"), tensors, {"names": None})  # of a version without that hash
+    with pytest.raises(DataError, match="cannot be read as a partition"):
+        PartitionReport.load(path)

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from fedfuse.experiment.comparison import Cell, Comparison, Spread, conclude
-from fedfuse.experiment.comparison.outcome import _labelled, _lines
+from fedfuse.experiment.looking.tables import comparison_sheet
 from fedfuse.experiment.result import RunResult
 from fedfuse.experiment.run import Experiment
-from fedfuse.experiment.sheets import comparison_sheet, summary_sheet
+from fedfuse.experiment.sheets import summary_sheet
 from fedfuse.federation.folder import RunFolder
 from tests.helpers import tiny_config, tiny_method
 
@@ -68,10 +68,11 @@ def test_the_picture_draws_the_ensemble_under_the_methods_name(tmp_path: Path) -
         Cell(Experiment(tiny_config(method, models=MIXED)), RunFolder(tmp_path / method))
         for method in ("1-ensemble", "fedavg")
     ]
-    results = [run(cell) for cell in cells]
-    curves = _labelled(list(_lines(list(zip(cells, results, strict=True)))))
-    assert list(curves) == ["1-ensemble", "fedavg small", "fedavg wide"]
-    assert curves["1-ensemble"] == [[(record.round, record.ensemble_accuracy) for record in results[0].history]]
+    results = {cell: run(cell) for cell in cells}
+    curves = conclude(cells, results, tmp_path).curves()
+    assert list(curves) == ["1-Ensemble", "FedAvg small", "FedAvg wide"]
+    history = results[cells[0]].history
+    assert curves["1-Ensemble"] == [[(record.round, record.ensemble_accuracy) for record in history]]
 
 
 def test_a_fusion_that_only_measures_beside_another_method_leaves_that_methods_answer(tmp_path: Path) -> None:

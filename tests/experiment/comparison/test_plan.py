@@ -129,3 +129,82 @@ def test_a_mistake_of_the_file_is_the_files(tmp_path: Path) -> None:
     file = write(tmp_path, "own", method={"name": "fedprox", "local": {"strenght": 3}})
     with pytest.raises(ConfigError, match=r"own.yaml: method.local: unknown key 'strenght'"):
         study("method.local.strength=5", files=(file,))
+
+
+def varied(*over: str, methods: str = "fedprox,fedavg", **more: Any) -> list[str]:
+    chosen = methods.split(",") if methods else []
+    return [cell.label for cell in plan(["digits"], chosen, [], over=over, **more).cells]
+
+
+def test_every_value_is_a_variant_of_the_experiment_with_all_methods() -> None:
+    assert varied("partition.alpha=0.1,1.0") == [
+        "digits-alpha=0.1 fedprox seed 0",
+        "digits-alpha=0.1 fedavg seed 0",
+        "digits-alpha=1 fedprox seed 0",
+        "digits-alpha=1 fedavg seed 0",
+    ]
+    found = plan(["digits"], ["fedavg"], [3], over={"partition.alpha": [0.1, 1.0]}).cells
+    assert [cell.experiment.config.partition.model_dump()["alpha"] for cell in found] == [0.1, 1.0]
+    assert [str(cell.folder.path) for cell in found] == [
+        "runs/compare-digits/digits-alpha=0.1-fedavg-seed3",
+        "runs/compare-digits/digits-alpha=1-fedavg-seed3",
+    ]
+
+
+def test_a_variant_of_a_method_is_called_so_and_its_experiment_is_not() -> None:
+    assert varied("method.local.strength=0.1,1", methods="fedprox,fedavg") == [
+        "digits fedprox-strength=0.1 seed 0",
+        "digits fedprox-strength=1 seed 0",
+        "digits fedavg seed 0",
+    ], "FedAvg has no such key, and so is there once"
+    assert varied("methods.fedprox.local.strength=0.1,1")[2:] == ["digits fedavg seed 0"]
+
+
+def test_keys_of_a_part_vary_only_where_the_part_is() -> None:
+    kinds, keys = "method.local.kind=plain,proximal", "method.local.strength=1,2"
+    for order in ((kinds, keys), (keys, kinds)):
+        labels = varied(*order, methods="fedavg")
+        assert len(labels) == 3
+        assert sum("plain" in label for label in labels) == 1
+    partitions = ("partition.kind=iid,dirichlet", "partition.alpha=0.1,1")
+    assert len(varied(*partitions, methods="", assignments=["partition.clients=5"])) == 3
+
+
+def test_methods_may_be_what_varies() -> None:
+    assert varied("method=fedavg,feddf", methods="") == ["digits fedavg seed 0", "digits feddf seed 0"]
+    with pytest.raises(ConfigError, match="--over method=fedavg,feddf and --methods both say"):
+        varied("method=fedavg,feddf")
+
+
+@pytest.mark.parametrize(
+    ("over", "sentence"),
+    [
+        ("partition.alpa=1,2", "fits nothing here: partition: unknown key 'alpa' (did you mean 'alpha'?)"),
+        ("method.local.strenght=1,2", "fits nothing here: method.local: unknown key 'strenght'"),
+        ("partition.alpha=1,-2", "partition.alpha is -2, but should be greater than 0"),
+        ("methods.moon.local.strength=1,2", "method 'moon' is not among those that are run"),
+        ("partition.alpha=0.1..1", "say how many"),
+    ],
+)
+def test_a_wrong_variation_is_refused(over: str, sentence: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(sentence)):
+        varied(over)
+
+
+def test_what_is_set_is_not_varied_as_well() -> None:
+    with pytest.raises(ConfigError, match=r"alpha=3 and --over partition.alpha=1,2 both say what it is"):
+        varied("partition.alpha=1,2", assignments=["partition.alpha=3"])
+    with pytest.raises(ConfigError, match="1,000,000 combinations"):
+        varied("partition.alpha=1..1000", "training.epochs=1..1000")
+
+
+def test_the_folder_of_a_comparison_says_what_was_changed() -> None:
+    def base(*assignments: str, **more: Any) -> set[str]:
+        cells = plan(["digits"], ["fedprox", "fedavg"], [], assignments, **more).cells
+        return {str(cell.folder.path.parent) for cell in cells}
+
+    assert base() == base("engine.workers=2") == base("federation.rounds=3") == {"runs/compare-digits"}
+    assert base("partition.alpha=0.5") == {"runs/compare-digits-alpha=0.5"}
+    assert base("method.local.strength=5") == {"runs/compare-digits-strength=5"}
+    assert base("partition.alpha=0.5", out="mine") == {"mine"}
+    assert base(sections={"training": {"epochs": 1}}) == {"runs/compare-digits-epochs=1"}

@@ -209,8 +209,17 @@ def test_the_most_examples_that_are_believed_are_not_listed():
     def bend(answers):
         return [(replace(u, examples=10**12, metrics={}) if u.client == 1 else u, state) for u, state in answers]
 
-    record = clocked(DEVICES, federation={"bend": bend}).server.history[0]
+    record = clocked(DEVICES, federation={"bend": bend, "claims": "taken"}).server.history[0]
     assert record.clock.clients > 1e9
+
+
+def test_who_claims_far_more_examples_than_the_others_does_not_stop_the_clock():
+    def bend(answers):
+        return [(replace(u, examples=10**12, metrics={}) if u.client == 1 else u, state) for u, state in answers]
+
+    honest = clocked(DEVICES).server.history[0]
+    record = clocked(DEVICES, federation={"bend": bend}).server.history[0]
+    assert record.clock.clients < 100 * honest.clock.clients
 
 
 def test_nobody_takes_less_than_no_time():

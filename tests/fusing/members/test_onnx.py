@@ -98,6 +98,12 @@ def test_a_fixed_batch_and_channels_last(images: Tensor, tmp_path: Path) -> None
     assert close(said_by(open_member(last), images), by_hand((images / 255).permute(0, 2, 3, 1)))
 
 
+@pytest.mark.parametrize("number", [0, 2**40])
+def test_a_number_of_inputs_that_cannot_be_is_refused(number: int, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=f"reads {number} inputs at a time, and not 1 to 1024"):
+        open_member(graph(tmp_path / "net.onnx", [number, 3, 8, 8]))
+
+
 def test_probabilities_become_their_logarithms(images: Tensor, tmp_path: Path) -> None:
     path = graph(tmp_path / "net.onnx", ["N", 3, 8, 8], ending="Softmax")
     member = open_member(path)

@@ -171,7 +171,9 @@ class TestLaws:
     @pytest.mark.parametrize("architectures", [None, TWO], ids=["one model", "two models"])
     @pytest.mark.parametrize("clients_per_round", [1, 3, 5])
     def test_the_servers_control_is_the_mean_of_all_clients(self, architectures, clients_per_round):
-        federation = federation_of(architectures=architectures, clients=5, clients_per_round=clients_per_round)
+        federation = federation_of(
+            architectures=architectures, clients=5, clients_per_round=clients_per_round, moves="taken"
+        )
         after = played(federation, 6)
         prototypes = federation.prototypes
         for prototype, control in after.server.memory["local"].items():

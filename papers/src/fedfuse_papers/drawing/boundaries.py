@@ -10,8 +10,9 @@ import numpy.typing as npt
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
+from fedfuse.report.palette import COLOURS
 from fedfuse.report.panels import frame, panels
-from fedfuse.report.style import COLOURS, save
+from fedfuse.report.saving import save
 
 Numbers = npt.NDArray[np.float64]
 Extent = tuple[float, float, float, float]

@@ -9,8 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
 
+from fedfuse.report.palette import COLOURS
 from fedfuse.report.panels import panels
-from fedfuse.report.style import COLOURS, INK, SMALL_SIZE, TEXT_SIZE, clean, save
+from fedfuse.report.saving import save
+from fedfuse.report.style import INK, SMALL_SIZE, TEXT_SIZE, clean
 
 BINS = np.linspace(0, 1, 21).tolist()
 Answers = tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]

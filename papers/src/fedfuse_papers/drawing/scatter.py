@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from fedfuse.report.panels import frame, panels
-from fedfuse.report.style import INK, SMALL_SIZE, TEXT_SIZE, clean, save
+from fedfuse.report.saving import save
+from fedfuse.report.style import INK, SMALL_SIZE, TEXT_SIZE, clean
 
 Numbers = npt.NDArray[np.float64]
 Labelled = tuple[Numbers, npt.NDArray[np.int64]]

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
 
-from fedfuse.report.style import INK, SMALL_SIZE, TEXT_SIZE, new_figure, save, set_title
+from fedfuse.report.saving import save
+from fedfuse.report.style import INK, SMALL_SIZE, TEXT_SIZE, new_figure, set_title
 
 Numbers = npt.NDArray[np.float64]
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, math.sqrt(3) / 2]])

@@ -8,19 +8,19 @@ from statistics import fmean
 
 from matplotlib.figure import Figure
 
+from fedfuse.report.limits import accuracy_limits
+from fedfuse.report.palette import shorten
+from fedfuse.report.saving import save
 from fedfuse.report.style import (
     INK,
     TEXT_SIZE,
     TITLE_BESIDE_LEGEND,
-    accuracy_limits,
     clean,
     draw_legend,
     height_for,
     line_style,
     new_figure,
-    save,
     set_title,
-    shorten,
 )
 
 Trend = Mapping[str, Sequence[float]]

@@ -72,6 +72,12 @@ def _check(stored: Stored) -> None:
         raise ValueError("a number that there cannot be")
     if len(assignment.positions) != len(stored.labels) or stored.labels.max(initial=0) >= max(about["classes"], 1):
         raise ValueError("arrays of different partitions")
+    if "class_names" in about and not _are_names(about["class_names"], about["classes"]):
+        raise ValueError("names of other classes")
+
+
+def _are_names(value: Any, count: int) -> bool:
+    return isinstance(value, list) and len(value) == count and all(isinstance(name, str) for name in value)
 
 
 def _stored(about: Mapping[str, Any], arrays: Path, text: bytes) -> Stored:

@@ -36,7 +36,7 @@ class PartitionReport:
     """The settings, the assigned positions, and what follows from them.
 
     ``examples`` were to be divided. ``labels`` are the classes of what the clients got, client after client. ``names``
-    are what the clients are called; their numbers if None.
+    are what the clients are called, ``class_names`` the classes; their numbers if None.
     """
 
     partition: Mapping[str, Any]
@@ -45,20 +45,25 @@ class PartitionReport:
     assignment: Assignment
     labels: NDArray[Any]
     names: Sequence[str] | None = None
+    class_names: Sequence[str] | None = None
 
     @staticmethod
     def of(
         partition: Partition,
         assignment: Sequence[Indices],
         labels: Tensor | Indices,
-        classes: int,
+        classes: int | Sequence[str],
         owners: Owners | None = None,
     ) -> PartitionReport:
+        """``classes`` are their names, or how many there are."""
+        called = numbered(classes) if isinstance(classes, int) else list(classes)
+        classes = len(called)
         together = Assignment.of(assignment)
         small = np.asarray(labels).astype(np.min_scalar_type(classes))
         names = partition.names(together, owners)
         settings = partition.model_dump(mode="json")
-        return PartitionReport(settings, len(small), classes, together, small[together.positions], names)
+        own = None if called == numbered(classes) else called
+        return PartitionReport(settings, len(small), classes, together, small[together.positions], names, own)
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -66,6 +71,7 @@ class PartitionReport:
             and self._facts == other._facts
             and np.array_equal(self.labels, other.labels)
             and (self.names == other.names or list(self._names) == list(other._names))
+            and list(self.called) == list(other.called)
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -79,6 +85,11 @@ class PartitionReport:
     def unassigned(self) -> int:
         """Examples that belong to no client."""
         return self.examples - len(self.assignment.positions)
+
+    @property
+    def called(self) -> Sequence[str]:
+        """What each class is called."""
+        return numbered(self.classes) if self.class_names is None else self.class_names
 
     @property
     def sizes(self) -> Counts:
@@ -112,7 +123,9 @@ class PartitionReport:
         """Write the files, unless they are there already."""
         if not self._lies_at(path):
             shown = [asdict(client) for client in self.clients[:SHOWN]]
-            about = {"in_words": self.in_words(), **self._facts, "unassigned": self.unassigned, "first_clients": shown}
+            named = {} if self.class_names is None else {"class_names": list(self.class_names)}
+            facts = {"in_words": self.in_words(), **self._facts, "unassigned": self.unassigned}
+            about = {**facts, **named, "first_clients": shown}
             names = None if self.names is None else list(self.names)
             files.write(path, files.Stored(about, self.assignment, self.labels, names))
 
@@ -122,7 +135,13 @@ class PartitionReport:
         stored = files.read(path)
         about = stored.about
         report = PartitionReport(
-            about["partition"], about["examples"], about["classes"], stored.assignment, stored.labels, stored.names
+            about["partition"],
+            about["examples"],
+            about["classes"],
+            stored.assignment,
+            stored.labels,
+            stored.names,
+            about.get("class_names"),
         )
         if report.sha256 != about["sha256"]:
             raise DataError(f"{path} holds an assignment that does not match its sha256; make it again")
@@ -141,7 +160,7 @@ class PartitionReport:
 
     @property
     def _names(self) -> Sequence[str]:
-        return [str(client) for client in range(len(self.assignment))] if self.names is None else self.names
+        return numbered(len(self.assignment)) if self.names is None else self.names
 
     def _lies_at(self, path: Path) -> bool:
         try:
@@ -171,6 +190,11 @@ class _Shares(Sequence[ClientShare]):
 
     def __len__(self) -> int:
         return len(self._report.assignment)
+
+
+def numbered(count: int) -> list[str]:
+    """What those are called who have no names."""
+    return [str(number) for number in range(count)]
 
 
 def borders(clients: int, groups: int | None) -> Counts:

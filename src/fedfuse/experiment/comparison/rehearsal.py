@@ -24,7 +24,7 @@ def rehearse(cells: Sequence[Cell], overwrite: bool) -> list[Cell]:
     again. Without it, all but another version are mistakes. If every run is finished, no data is needed to read them.
     """
     decided = [_decided(cell, _another_run(cell, overwrite), overwrite) for cell in cells]
-    if not overwrite and all(cell.folder.is_complete() for cell in cells):
+    if all(cell.is_finished and (cell.is_given or not overwrite) for cell in decided):
         return decided
     tried = {
         cell.folder.path: cell
@@ -54,7 +54,7 @@ def _fault(cell: Cell, loaded: Loaded, overwrite: bool) -> str | None:
         raise FedfuseError(f"{cell.label}: {error}") from error
     if not cell.keep or not cell.folder.holds_a_run():
         return None
-    if overwrite and has_other_origin(cell.folder):
+    if overwrite and not cell.is_given and has_other_origin(cell.folder):
         return "was made by another version"
     return other_data(built.facts, cell.folder)
 
@@ -62,12 +62,12 @@ def _fault(cell: Cell, loaded: Loaded, overwrite: bool) -> str | None:
 def _another_run(cell: Cell, overwrite: bool) -> str | None:
     if not cell.folder.path.exists():
         return None
-    found = unusable if overwrite else other_experiment
+    found = unusable if overwrite and not cell.is_given else other_experiment
     with cell.folder.opened():  # refuses a folder of other files, and one in use
         return found(cell.experiment.config, cell.folder) if cell.folder.holds_a_run() else None
 
 
 def _decided(cell: Cell, fault: str | None, overwrite: bool) -> Cell:
-    if fault and not overwrite:
+    if fault and (cell.is_given or not overwrite):
         raise refusal(cell.folder, fault)
     return replace(cell, keep=cell.keep and not fault)

@@ -7,11 +7,13 @@ events or ``study_run_advanced``, and ``study_run_finished``; at last ``study_co
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
-from fedfuse.experiment.comparison.outcome import Comparison, conclude
+from fedfuse.experiment.comparison.outcome import conclude
 from fedfuse.experiment.comparison.plan import Cell
 from fedfuse.experiment.comparison.processes import in_processes
+from fedfuse.experiment.looking.comparison import Comparison
 from fedfuse.experiment.result import RunResult
 from fedfuse.federation.events import Event, Listener
 
@@ -20,14 +22,19 @@ def silence(_event: Event) -> None:
     """A listener that does nothing."""
 
 
-def complete(cells: Sequence[Cell], jobs: int = 1, listener: Listener = silence) -> Comparison:
-    """Run what is not finished and put everything together; after a failure, too, what was finished until then."""
+def complete(
+    cells: Sequence[Cell], jobs: int = 1, listener: Listener = silence, folder: Path | None = None
+) -> Comparison:
+    """Run what is not finished and put everything together; after a failure, too, what was finished until then.
+
+    ``folder`` is where that is written, if not beside the first run.
+    """
     results: dict[Cell, RunResult] = {}
     try:
         results.update(finished_runs(cells, jobs, listener))
     finally:
         if results:
-            comparison = conclude(cells, results, cells[0].folder.path.parent)
+            comparison = conclude(cells, results, folder or cells[0].folder.path.parent)
             listener({"event": "study_concluded", "comparison": comparison})
     return comparison
 
@@ -36,7 +43,7 @@ def finished_runs(
     cells: Sequence[Cell], jobs: int = 1, listener: Listener = silence
 ) -> Iterator[tuple[Cell, RunResult]]:
     """Each cell with its result as soon as there is one, those that are finished already first."""
-    there = [cell for cell in cells if cell.keep and cell.folder.is_complete()]
+    there = [cell for cell in cells if cell.is_finished]
     left = [cell for cell in cells if cell not in there]
     for cell in there:
         result = _read(cell)
@@ -48,28 +55,28 @@ def finished_runs(
 
 def _one_by_one(cells: Sequence[Cell], listener: Listener) -> Iterator[tuple[Cell, RunResult]]:
     for cell in cells:
-        listener(_of(cell, "study_run_started", rounds=cell.experiment.config.federation.rounds, done=0))
+        listener(told_of(cell, "study_run_started", rounds=cell.experiment.config.federation.rounds, done=0))
         result = _run(cell, listener)
-        listener(_of(cell, "study_run_finished", summary=result.summary))
+        listener(told_of(cell, "study_run_finished", summary=result.summary))
         yield cell, result
 
 
 def _side_by_side(cells: Sequence[Cell], jobs: int, listener: Listener) -> Iterator[tuple[Cell, RunResult]]:
     def started(cell: Cell, done: int) -> None:
-        listener(_of(cell, "study_run_started", rounds=cell.experiment.config.federation.rounds, done=done))
+        listener(told_of(cell, "study_run_started", rounds=cell.experiment.config.federation.rounds, done=done))
 
     def advanced(cell: Cell, done: int) -> None:
-        listener(_of(cell, "study_run_advanced", done=done))
+        listener(told_of(cell, "study_run_advanced", done=done))
 
     for cell in in_processes(cells, jobs, started, advanced):
         result = _read(cell)
-        listener(_of(cell, "study_run_finished", summary=result.summary))
+        listener(told_of(cell, "study_run_finished", summary=result.summary))
         yield cell, result
 
 
 def _run(cell: Cell, listener: Listener) -> RunResult:
     return cell.experiment.run(
-        cell.folder.path, resume=cell.keep, overwrite=not cell.keep, listeners=(_named(cell, listener),)
+        cell.folder.path, resume=cell.keep, overwrite=not cell.keep, listeners=(named(cell, listener),)
     )
 
 
@@ -78,10 +85,11 @@ def _read(cell: Cell) -> RunResult:
     return cell.experiment.run(cell.folder.path, resume=True)
 
 
-def _of(cell: Cell, event: str, **fields: Any) -> Event:
+def told_of(cell: Cell, event: str, **fields: Any) -> Event:
+    """What listeners hear of a run."""
     return {"event": event, "run": cell.label, **fields}
 
 
-def _named(cell: Cell, listener: Listener) -> Listener:
+def named(cell: Cell, listener: Listener) -> Listener:
     """A listener who is told whose events they are."""
     return lambda event: listener({**event, "run": cell.label})

@@ -37,10 +37,7 @@ class Change:
         address, equals, text = assignment.partition("=")
         if not equals or not address:
             raise ConfigError(f"{said}: write key=value, for example federation.rounds=20")
-        keys = tuple(address.split("."))
-        if len(keys) > DEEPEST:
-            raise ConfigError(f"{said}: nothing lies more than {DEEPEST} keys deep")
-        return Change.of(said, keys, load_yaml(text, f"{said}: the value"))
+        return Change.of(said, address_of(said, address), load_yaml(text, f"{said}: the value"))
 
     @staticmethod
     def of(said: str, address: Address, value: Any) -> Change:
@@ -54,9 +51,22 @@ class Change:
         return len(self.address) > 1 and (self.address[-1] in ("kind", "arch") or self.address == ("method", "name"))
 
 
+def address_of(said: str, key: str) -> Address:
+    """The keys of a key such as ``training.epochs``."""
+    keys = tuple(key.split("."))
+    if len(keys) > DEEPEST:
+        raise ConfigError(f"{said}: nothing lies more than {DEEPEST} keys deep")
+    return keys
+
+
 def assign(raw: Mapping[str, Any], assignments: Sequence[str]) -> Raw:
     """``raw`` with ``key.sub=value`` assignments: a key gets its value as a whole, whatever it was before."""
     return apply(raw, [Change.read(assignment) for assignment in assignments])
+
+
+def changes_of(sections: Mapping[str, Any]) -> list[Change]:
+    """What :func:`merge` lays over an experiment, key by key."""
+    return list(_leaves(in_words(sections)))
 
 
 def merge(raw: Mapping[str, Any], values: Mapping[str, Any]) -> Raw:

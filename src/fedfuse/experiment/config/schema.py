@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Self
 
@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from fedfuse.catalogue.keys import suggested
 from fedfuse.core.errors import ConfigError, shortened
 from fedfuse.core.foreign import source_sha256
-from fedfuse.core.part import Settings, addresses_in
+from fedfuse.core.part import Settings, addresses_in, dependent_on_rounds
 from fedfuse.core.yaml_text import MOST_BYTES, dump_yaml
 from fedfuse.data import AnyPartition, DataSettings, Iid
 from fedfuse.engines import AnyEngine, LocalEngineSettings
@@ -21,6 +21,8 @@ from fedfuse.experiment.config.error_messages import in_short
 from fedfuse.experiment.config.noise import left_to_us, promising, without_later_defaults
 from fedfuse.experiment.config.older import renewed
 from fedfuse.federation import EvaluationSettings, FederationSettings, Recipe
+from fedfuse.federation.attack import Attacks
+from fedfuse.federation.checkpoint import Identity
 from fedfuse.methods import FILE_NAME, METHODS, Method, find_method, method_names
 from fedfuse.models import AnyArchitecture
 from fedfuse.parts.fuse import EnsembleOnly
@@ -32,6 +34,9 @@ from fedfuse.runtime.training import TrainingSettings
 Raw = dict[str, Any]
 LONGEST_NAME = 100
 """Of an experiment, a method or a model, in bytes: they are put together to the names of files."""
+
+
+NEWER_EVALUATION = ("metrics", "patience", "least_gain", "keep_best", "best_by", "best_on", "validation")
 
 
 class MethodSettings(Recipe):
@@ -68,6 +73,9 @@ class ExperimentConfig(Settings):
         None, description="a promise of differential privacy, which is counted; none without (docs/privacy.md)"
     )
     source: AnySource = Field(default_factory=HeldOut, description="distillation inputs, for methods that need them")
+    attack: Attacks = Field(
+        (), description="what hostile clients do, for experiments about defences; a mapping, or a list of them"
+    )
     evaluation: EvaluationSettings = Field(default_factory=EvaluationSettings, description="what is measured")
     compute: ComputeSettings = Field(default_factory=ComputeSettings, description="device, threads, precision")
     engine: AnyEngine = Field(default_factory=LocalEngineSettings, description="where clients run")
@@ -161,12 +169,13 @@ class ExperimentConfig(Settings):
     def identity(self) -> Raw:
         """What determines the result's bits: everything but the name and the engine, and the code from outside."""
         not_bits: dict[str, Any] = {"name": True, "engine": True, "methods": True, "method": {"label"}}
-        not_bits["evaluation"] = {"pictures", *(() if self.evaluation.metrics else ("metrics",))}
+        not_bits["evaluation"] = {"pictures", *_as_before(self.evaluation, NEWER_EVALUATION)}
         not_bits["data"] = self.data.unsaid
         if isinstance(self.source, OtherDataset):
             not_bits["source"] = {"data": self.source.data.unsaid}
-        if self.federation.clock is None:
-            not_bits["federation"] = {"clock"}
+        if not self.attack:
+            not_bits["attack"] = True
+        not_bits["federation"] = _as_before(self.federation, ("clock", "keep_clients"))
         if self.privacy is None:
             not_bits |= {"privacy": True, "training": {"privacy"}}
         dump = without_later_defaults(self.model_dump(mode="json", exclude=not_bits))
@@ -176,12 +185,37 @@ class ExperimentConfig(Settings):
     @cached_property
     def foreign_code(self) -> dict[str, str]:
         """By address, a hash of the source of every part, network and function that is not ours."""
-        parts = (self.partition, self.method, self.source, self.training, self.evaluation, *self.models.values())
+        sections = (self.partition, self.method, self.source, self.training, self.evaluation)
+        parts = (*sections, *self.attack, *self.models.values())
         addresses = [address for part in parts for address in sorted(set(addresses_in(part)))]
         return {address: source_sha256(address) for address in (*self.data.own_code, *addresses)}
 
     def sha256(self) -> str:
-        return hashlib.sha256(json.dumps(self.identity(), sort_keys=True).encode()).hexdigest()
+        return _sha256(self.identity())
+
+    def course(self) -> Raw:
+        """The identity but for the number of rounds."""
+        identity = self.identity()
+        return {**identity, "federation": {key: v for key, v in identity["federation"].items() if key != "rounds"}}
+
+    def dependent_on_rounds(self) -> list[str]:
+        """The keys of what depends on the number of rounds."""
+        sections = {name: getattr(self, name) for name in type(self).model_fields if name != "engine"}
+        return list(dependent_on_rounds(sections))
+
+    @property
+    def of_checkpoints(self) -> Identity:
+        """What its checkpoints are of."""
+        return Identity(self.sha256(), None if self.dependent_on_rounds() else _sha256(self.course()))
+
+
+def _as_before(section: Settings, newer: Sequence[str]) -> set[str]:
+    """Of the keys that there were not always, those that say nothing: without them, older runs are still the same."""
+    return {key for key in newer if getattr(section, key) == type(section).model_fields[key].get_default()}
+
+
+def _sha256(identity: Raw) -> str:
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
 
 def complete(raw: Mapping[str, Any]) -> Raw:

@@ -15,6 +15,7 @@ from pathlib import Path
 from fedfuse.core.messages import Task, Update
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import NOTHING
+from fedfuse.federation.claims import examples_within_bounds
 from fedfuse.federation.clock.availability import Present, draw_present
 from fedfuse.federation.clock.devices import Device, Devices, DrawnDevices, SameDevice
 from fedfuse.federation.clock.record import ClockRecord
@@ -22,6 +23,7 @@ from fedfuse.federation.clock.settings import ClockSettings
 from fedfuse.federation.clock.trace import read_trace
 from fedfuse.federation.clock.work import RoundWork
 from fedfuse.federation.inspection import unsound_number
+from fedfuse.federation.settings import Trust
 from fedfuse.federation.state import RoundRecord
 from fedfuse.parts.screen import Screened
 from fedfuse.runtime.source import Source
@@ -53,9 +55,9 @@ class Clock:
 class RoundClock:
     """The clock in one round. It lives as long as the round."""
 
-    def __init__(self, clock: Clock, history: Sequence[RoundRecord], wanted: int) -> None:
+    def __init__(self, clock: Clock, history: Sequence[RoundRecord], wanted: int, claims: Trust = "bounded") -> None:
         """After these rounds; so many clients are wanted in each."""
-        self.clock, self.history, self.wanted = clock, history, wanted
+        self.clock, self.history, self.wanted, self.claims = clock, history, wanted, claims
         self.present = Present([])
         self.waiting = 0.0
         self.missed: dict[int, str] = {}
@@ -84,15 +86,19 @@ class RoundClock:
         light = replace(update, weights=NOTHING, examples=examples, extras={}, test_outputs={})
         self._arrived.setdefault(update.client, (light, update.nbytes))
 
-    def _needs(self, task: Task, public: Source | None) -> float:
-        """How long a client took for its answer."""
+    def _needs(self, task: Task, examples: int, public: Source | None) -> float:
+        """How long a client took for its answer, with so many examples."""
         update, size = self._arrived[task.client]
+        update = replace(update, examples=examples)
         operations = self.clock.work.of_client(task, update, public)
         return self.clock.devices[task.client].seconds(task.nbytes, operations, size)
 
     def wait(self, tasks: Sequence[Task], public: Source | None) -> Mapping[int, str]:
         """Wait for the clients, and say who does not count and why; ``public`` are the round's public inputs."""
-        needed = {task.client: self._needs(task, public) for task in tasks if task.client in self._arrived}
+        answered = [task for task in tasks if task.client in self._arrived]
+        claimed = [self._arrived[task.client][0].examples for task in answered]
+        examples = examples_within_bounds(claimed) if self.claims == "bounded" else claimed
+        needed = {task.client: self._needs(task, own, public) for task, own in zip(answered, examples, strict=True)}
         latest = self.clock.settings.deadline or math.inf
         stays = {client: self.clock.devices[client].leaves_in(self.now) for client in needed}
         ready = [client for client in needed if needed[client] <= min(stays[client], latest)]

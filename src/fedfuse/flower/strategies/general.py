@@ -17,6 +17,7 @@ from flwr.serverapp.strategy import FedAvg
 from fedfuse.core.errors import ConfigError, unknown
 from fedfuse.core.messages import Update
 from fedfuse.core.randomness import Key
+from fedfuse.federation.settings import Trust
 from fedfuse.flower.strategies.fitting import check, recipe_of
 from fedfuse.flower.strategies.inputs import compute_of, evaluator_of, source_of
 from fedfuse.flower.strategies.members import MODEL, Members
@@ -48,7 +49,8 @@ class FedFuse(FedAvg):  # type: ignore[misc]  # Flower's types are not read
     ``inputs`` are unlabelled inputs as the network sees them: a tensor, an array or a dataset. ``merge``, ``fuse``,
     ``scores`` and ``screen`` are parts of fedfuse, or what an experiment file says in their place. Unless said, the
     mean of the clients' models is taken, and taught by their ensemble if there are inputs. ``validation`` are labelled
-    examples, for parts that judge by them. The remaining arguments are those of Flower's ``FedAvg``.
+    examples, for parts that judge by them. ``claims`` and ``moves`` are bounded by what a round's other nodes say and
+    do, or ``taken`` as they come. The remaining arguments are those of Flower's ``FedAvg``.
 
     With several models each client runs one. It is asked which before its first task, by a message of type ``query``,
     and answers with ``{"model": name}``; a node that is silent for ``ask_timeout`` seconds misses the round. Replies
@@ -68,6 +70,8 @@ class FedFuse(FedAvg):  # type: ignore[misc]  # Flower's types are not read
         scores: Scores | Section = "uniform",
         screen: Sequence[Screen | Section] = (),
         validation: Any = None,
+        claims: Trust = "bounded",
+        moves: Trust = "bounded",
         seed: int = 0,
         device: str = "cpu",
         ask_timeout: float = 300.0,
@@ -82,7 +86,7 @@ class FedFuse(FedAvg):  # type: ignore[misc]  # Flower's types are not read
         judge = None if validation is None else evaluator_of(validation, compute)
         self.networks = Networks(model, source, compute, Key(seed))
         check(name, self.recipe, self.networks.bank, source, judge)
-        self.rounds = Rounds(self.recipe, self.networks, source, judge, seed)
+        self.rounds = Rounds(self.recipe, self.networks, source, judge, seed, claims, moves)
         self.members = Members(list(self.networks), self.networks.are_several, self.configrecord_key, ask_timeout)
         self.inspector = Inspector(self.networks, self.members.model_of, self.arrayrecord_key, self.weighted_by_key)
         self._begin(self.initial_arrays())

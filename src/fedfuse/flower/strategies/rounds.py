@@ -30,6 +30,7 @@ from fedfuse.federation import (
 )
 from fedfuse.federation.client_states import ClientStates
 from fedfuse.federation.events import Event, EventLog
+from fedfuse.federation.settings import Trust
 from fedfuse.federation.visits import Visits
 from fedfuse.flower.strategies.inputs import AsItIs
 from fedfuse.flower.strategies.networks import Networks
@@ -43,7 +44,11 @@ logger = logging.getLogger("flwr")
 
 NEVER = 2**31
 """A round that no run reaches: what Flower evaluates is not evaluated here."""
-REPORTED = ("update_refused", "client_screened", "model_diverged", "memory_diverged")
+REPORTED = (
+    "update_refused", "client_screened", "model_diverged", "memory_diverged", "claim_bounded", "move_bounded",
+    "defence_weakened",
+)  # fmt: skip
+LEFT_OUT = ("update_refused", "client_screened")
 """Events of a round that belong into Flower's log, too."""
 
 
@@ -77,8 +82,16 @@ class Rounds:
     """
 
     def __init__(
-        self, recipe: Recipe, networks: Networks, source: Source | None, validation: Evaluator | None, seed: int
+        self,
+        recipe: Recipe,
+        networks: Networks,
+        source: Source | None,
+        validation: Evaluator | None,
+        seed: int,
+        claims: Trust = "bounded",
+        moves: Trust = "bounded",
     ) -> None:
+        self.claims, self.moves = claims, moves
         self.recipe, self.networks, self.bank = recipe, networks, networks.bank
         self.source, self.validation, self.key = source, validation, Key(seed)
         self.snapshot = Snapshot(ServerState(0, {}))
@@ -142,7 +155,7 @@ class Rounds:
         replied = Replied(models={update.client: update.prototype for update in updates})
         federation = Federation(
             recipe=self.recipe.model_copy(update={"protocol": replied}),
-            settings=FederationSettings(rounds=NEVER, assigned=tuple(self.models)),
+            settings=self._settings(),
             evaluation=EvaluationSettings(every=NEVER),
             clients=len(self.models),
             bank=self.bank,
@@ -160,6 +173,9 @@ class Rounds:
                 logger.warning("fedfuse: round %s, nobody taught %s", record.round, self.networks.called(model))
         return record
 
+    def _settings(self) -> FederationSettings:
+        return FederationSettings(rounds=NEVER, assigned=tuple(self.models), claims=self.claims, moves=self.moves)
+
     def _say(self, event: Event) -> None:
         """In Flower's log, what its reader should know of."""
         if event["event"] in REPORTED:
@@ -167,5 +183,8 @@ class Rounds:
 
     def _who(self, event: Event) -> str:
         if "client" in event:
-            return f"node {list(self.clients)[event['client']]} is left out"
-        return self.networks.called(event["prototype"]) if "prototype" in event else f"memory of {event['part']}"
+            node = list(self.clients)[event["client"]]
+            return f"node {node} is left out" if event["event"] in LEFT_OUT else f"node {node} counts for less"
+        if "prototype" in event:
+            return self.networks.called(event["prototype"])
+        return f"memory of {event['part']}" if "part" in event else "a defence is weaker"

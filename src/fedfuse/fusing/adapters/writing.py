@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,6 @@ from fedfuse.fusing.adapters.member import WEIGHTS
 from fedfuse.fusing.adapters.tensors import PREFIX
 from fedfuse.fusing.members.tensors import check_finite
 
-WHOLE = ("config.json", "model.safetensors", "model-*.safetensors", "model.safetensors.index.json")
-"""The files of a whole model."""
-ADAPTER = (CONFIG, WEIGHTS)
 BIAS = "bias"
 HEADS = ("classifier", "score")
 """How the last layers of classifiers of texts end, which peft expects in every adapter of one."""
@@ -61,18 +58,10 @@ def write_adapter(folder: Path, base: Base, shelf: Shelf) -> list[Path]:
         raise ConfigError("no layer differs from the base, so there is nothing to write as LoRA")
     tensors = dict(_tensors(base, shelf))
     check_finite(tensors, "the adapter")
-    forget(folder, WHOLE)
     likes = {name: Like(tensor.dtype, tuple(tensor.shape)) for name, tensor in tensors.items()}
     write_pieces(folder / WEIGHTS, likes, lambda name: [tensors[name]])
     write_text(folder / CONFIG, dumps(_config(base, shelf), indent=2) + "\n")
     return [folder / WEIGHTS, folder / CONFIG]
-
-
-def forget(folder: Path, patterns: Sequence[str]) -> None:
-    """Remove an older result of the other form, beside which a new one would be misread."""
-    for pattern in patterns:
-        for file in folder.glob(pattern):
-            file.unlink()
 
 
 def _tensors(base: Base, shelf: Shelf) -> Iterator[tuple[str, Tensor]]:

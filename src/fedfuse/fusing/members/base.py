@@ -16,7 +16,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from fedfuse.core.errors import DataError, shortened
 from fedfuse.core.randomness import Key
+from fedfuse.core.text import is_one_line
 from fedfuse.data.dataset import InputKind
 from fedfuse.fusing.raw import Raw
 
@@ -56,6 +58,14 @@ class About:
     """A fingerprint of the tokenizer, of models that read texts."""
     notes: tuple[str, ...] = ()
     """What was taken for granted because nobody said it, one sentence each."""
+
+    def __post_init__(self) -> None:
+        """All of this is printed and written, so that a file may not say what would do harm there."""
+        said = {"name": self.name, "path": self.origin, "network": self.architecture, "licence": self.licence or ""}
+        said["base model"] = self.base_model or ""
+        for what, words in (*said.items(), *(("class", name) for name in self.class_names or ())):
+            if not is_one_line(words):
+                raise DataError(f"{shortened(self.name)!a}: a {what} called {shortened(words)!a} cannot be printed")
 
 
 class Member(ABC):

@@ -29,6 +29,8 @@ from fedfuse.runtime.source import prediction_batch
 
 LARGEST = 2_000_000_000
 """Bytes of a graph without its external data: what its format can hold."""
+MOST_AT_ONCE = 1024
+"""Inputs that a graph may want together; those that are missing are filled up."""
 SMALLEST = 1e-30
 """In the place of a probability of 0, which has no logarithm."""
 TYPES: Mapping[str, Any] = {
@@ -211,6 +213,10 @@ def _ends(session: Any, graph: Any, path: Path, gives: Gives | None) -> Ends:
         what = "the numbers of tokens and not texts" if "int64" in first.type or "int32" in first.type else first.type
         raise DataError(f"{path} reads {what}, for which there is no preparation; give the model itself")
     sides = [size if isinstance(size, int) else None for size in first.shape]
+    if sides and sides[0] is not None and not 1 <= sides[0] <= MOST_AT_ONCE:
+        raise DataError(
+            f"{path} reads {sides[0]} inputs at a time, and not 1 to {MOST_AT_ONCE}; export it with any number"
+        )
     outputs = [one for one in session.get_outputs() if one.type in TYPES and len(one.shape) in (0, 2)]
     if not outputs:
         raise DataError(f"{path} gives no table of numbers, one row for each input")

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from fedfuse.core.errors import DataError
-from fedfuse.core.tensor_files import ABOUT, DTYPES
+from fedfuse.core.tensor_files import DamagedError, Place, is_ours, read_numbers, read_places
+from fedfuse.core.text import is_utf8
 from fedfuse.data.readers.bounds import check_is_file
 from fedfuse.fusing.members.files import in_brief
 
@@ -29,7 +29,7 @@ class FileTensors(Mapping[str, Tensor]):
         self.files = tuple(files)
         self.shapes: dict[str, tuple[int, ...]] = {}
         self.dtypes: dict[str, torch.dtype] = {}
-        self._where: dict[str, tuple[Path, str]] = {}
+        self._where: dict[str, tuple[Path, int, Place]] = {}
         for path in self.files:
             self._note(path)
         for prefix in PREFIXES:
@@ -37,13 +37,9 @@ class FileTensors(Mapping[str, Tensor]):
                 self._without(prefix)
 
     def __getitem__(self, name: str) -> Tensor:
-        path, stored = self._where[name]
-        with _opened(path) as file:
-            try:
-                tensor: Tensor = file.get_tensor(stored).clone()  # not a view of the mapped file, which may change
-            except SafetensorError as error:
-                raise _damaged(path, error) from None
-        return tensor
+        path, data, place = self._where[name]
+        with _sound(path):  # read, and not mapped: a mapped file counts as memory, and may change
+            return read_numbers(path, data, place, 0, math.prod(place.shape)).view(place.shape)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._where)
@@ -67,22 +63,21 @@ class FileTensors(Mapping[str, Tensor]):
                 names[name.removeprefix(prefix)] = names.pop(name)  # type: ignore[assignment]
 
     def _note(self, path: Path) -> None:
-        with _opened(path) as file:
-            for name in file.keys():  # noqa: SIM118  it is no mapping
-                place = file.get_slice(name)
-                if name in self._where:
-                    raise DataError(f"'{name}' lies both in {self._where[name][0].name} and in {path.name}; remove one")
-                if place.get_dtype() not in DTYPES:
-                    raise DataError(f"{path}: '{name}' is of type {place.get_dtype()}, which cannot be computed with")
-                self._where[name] = path, name
-                self.shapes[name] = tuple(place.get_shape())
-                self.dtypes[name] = DTYPES[place.get_dtype()]
+        with _sound(path):
+            data, places = read_places(path)
+        if not all(map(is_utf8, places)):
+            raise DataError(f"{path} has names of tensors that cannot be written")
+        for name, place in places.items():
+            if name in self._where:
+                raise DataError(f"'{name}' lies both in {self._where[name][0].name} and in {path.name}; remove one")
+            self._where[name] = path, data, place
+            self.shapes[name], self.dtypes[name] = place.shape, place.dtype
 
 
 def is_of_fedfuse(path: Path) -> bool:
     """Whether a file says of itself that it is a model of fedfuse."""
-    with _opened(path) as file:
-        return ABOUT in (file.metadata() or {})
+    with _sound(path):
+        return is_ours(path)
 
 
 def common_dtype(dtypes: Mapping[str, torch.dtype], shapes: Mapping[str, tuple[int, ...]]) -> str:
@@ -101,13 +96,11 @@ def check_finite(tensors: Mapping[str, Tensor], where: str) -> None:
             raise DataError(f"{where}: '{name}' holds what is not a finite number; its training has diverged")
 
 
-def _opened(path: Path) -> Any:
+@contextmanager
+def _sound(path: Path) -> Iterator[None]:
+    """Whoever reads such a file finds it whole, or says that it is not."""
     check_is_file(path)
     try:
-        return safe_open(path, framework="pt", device="cpu")
-    except (SafetensorError, OSError) as error:
-        raise _damaged(path, error) from None
-
-
-def _damaged(path: Path, error: BaseException) -> DataError:
-    return DataError(f"{path} is no whole safetensors file ({in_brief(error)}); fetch it again")
+        yield
+    except (DamagedError, OSError) as error:
+        raise DataError(f"{path} is no whole safetensors file ({in_brief(error)}); fetch it again") from None

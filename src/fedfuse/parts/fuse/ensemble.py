@@ -15,7 +15,7 @@ from fedfuse.parts.base import CheckContext
 from fedfuse.parts.context import ServerView
 from fedfuse.parts.fuse.auto_target import chosen
 from fedfuse.parts.fuse.base import Fuse, Fused
-from fedfuse.parts.scores import ByOutputs
+from fedfuse.parts.scores import ByComparison, ByOutputs
 from fedfuse.parts.teachers import AnyTeacher, ClientTeachers, Ensemble, RoundModels, Target
 
 
@@ -69,9 +69,10 @@ class EnsembleFuse(Fuse):
         models = RoundModels(teachers, merged, view.weights, view.key.child("teachers"), coefficients, reestimated)
         gathered = [teacher for kind in self.teachers for teacher in kind.gather(models)]
         weigh = view.scores.weigh if isinstance(view.scores, ByOutputs) else None
+        together = view.scores.together if isinstance(view.scores, ByComparison) else None
         if self.target == "auto":
-            return chosen(view, Ensemble(view.bank, gathered, self.usual_target, weigh))
-        return Ensemble(view.bank, gathered, self.target, weigh)
+            return chosen(view, Ensemble(view.bank, gathered, self.usual_target, weigh, together))
+        return Ensemble(view.bank, gathered, self.target, weigh, together)
 
 
 class EnsembleOnly(EnsembleFuse):

@@ -13,7 +13,7 @@ from fedfuse.core.messages import Tensors
 from fedfuse.core.weights import Weights
 from fedfuse.parts.context import ServerView
 from fedfuse.parts.sources.synthesised import Made, Synthesised, SynthesisedSource, synthesise
-from fedfuse.parts.teachers import Ensemble, Tally, Teacher
+from fedfuse.parts.teachers import Ensemble, Teacher
 from fedfuse.parts.teachers.question import share
 from fedfuse.runtime.bank import TEACHER, ModelBank
 from fedfuse.runtime.source import Source
@@ -74,7 +74,7 @@ def _lent(bank: ModelBank, teacher: Teacher) -> Iterator[nn.Module]:
 
 def _together(ensemble: Ensemble, said: Sequence[Tensor], weights: Tensor) -> Tensor:
     """The ensemble's answer, from what its teachers say and what each counts besides."""
-    tally = Tally(ensemble.target, has_weights=ensemble.weigh is not None)
+    tally = ensemble.tally()
     for teacher, logits, coefficient, weight in zip(
         ensemble.teachers, said, ensemble.coefficients, weights, strict=True
     ):

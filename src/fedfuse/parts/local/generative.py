@@ -25,6 +25,7 @@ from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.models import create
 from fedfuse.parts.base import CheckContext, Shapes
+from fedfuse.parts.claims import counts_within
 from fedfuse.parts.context import ClientContext, ServerView
 from fedfuse.parts.local.generator import WEIGHTS, Committee, Generator, GeneratorSettings, Training, label_weights
 from fedfuse.parts.local.objective import Batch, Hooks, Objective
@@ -88,6 +89,9 @@ class Generative(Objective):
 
     def in_range(self, extras: Tensors) -> Tensors:
         return {name: counts.clamp_min(0) for name, counts in extras.items()}
+
+    def within_bounds(self, said: Sequence[Tensors], examples: Sequence[int]) -> list[Tensors]:
+        return counts_within(said, COUNTS, examples)
 
     def after_round(self, view: ServerView, updates: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:
         """Train the generator to please the classifiers that came back."""

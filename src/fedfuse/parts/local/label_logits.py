@@ -19,6 +19,7 @@ from torch import Tensor
 from fedfuse.core.messages import Tensors, Update
 from fedfuse.core.weights import Weights
 from fedfuse.parts.base import Shapes
+from fedfuse.parts.claims import sizes_within
 from fedfuse.parts.context import ClientContext, ServerView
 from fedfuse.parts.local.objective import Batch, Hooks, Objective
 from fedfuse.parts.tensor_spec import TensorSpec
@@ -64,6 +65,10 @@ class LabelLogits(Objective):
 
     def in_range(self, extras: Tensors) -> Tensors:
         return {**extras, COUNTS: extras[COUNTS].clamp_min(0)} if COUNTS in extras else extras
+
+    def within_bounds(self, said: Sequence[Tensors], examples: Sequence[int]) -> list[Tensors]:
+        """Nobody's mean logits are much louder than the others'."""
+        return sizes_within(said, SUMS, lambda own: float(self.class_means(own).nan_to_num().double().norm()))
 
     def after_round(self, view: ServerView, updates: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:
         """Remember each client's class means, by its number."""

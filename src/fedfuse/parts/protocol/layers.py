@@ -22,6 +22,7 @@ import torch
 from fedfuse.core.messages import Task, Tensors, Update, of_part
 from fedfuse.core.weights import Layout, Weights
 from fedfuse.models.chain import Link, carry_over, chain
+from fedfuse.parts.claims import counts_within
 from fedfuse.parts.context import ClientContext, CombinedPredictions, ServerView
 from fedfuse.parts.protocol.base import Carries, ClientResult, Draw, Expected, ExtraLoss, Protocol
 from fedfuse.parts.tensor_spec import MOST_EXAMPLES, TensorSpec
@@ -101,6 +102,9 @@ class LayerByLayer(Protocol):
 
     def in_range(self, extras: Tensors) -> Tensors:
         return {name: counts.clamp_min(0) for name, counts in extras.items()}
+
+    def within_bounds(self, said: Sequence[Tensors], examples: Sequence[int]) -> list[Tensors]:
+        return counts_within(said, COUNTS, examples)
 
     def after_round(
         self, view: ServerView, updates: Sequence[Update], predictions: CombinedPredictions | None

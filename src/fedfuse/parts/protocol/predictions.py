@@ -22,8 +22,9 @@ from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.parts.bits import pack, unpack
+from fedfuse.parts.claims import sizes_within
 from fedfuse.parts.context import ClientContext, CombinedPredictions, ServerView
-from fedfuse.parts.protocol.base import Carries, ClientResult, Expected, ExtraLoss
+from fedfuse.parts.protocol.base import PREDICTIONS, Carries, ClientResult, Expected, ExtraLoss
 from fedfuse.parts.protocol.client_distillation import ClientDistillation
 from fedfuse.parts.protocol.nothing import MODEL, KeptModel
 from fedfuse.parts.tensor_spec import TensorSpec
@@ -119,6 +120,12 @@ class Predictions(KeptModel):
         return Expected(
             predictions=TensorSpec(shape, least=0, most=1 + ROUNDING) if self.sends_probabilities else shape
         )
+
+    def within_bounds(self, said: Sequence[Tensors], examples: Sequence[int]) -> list[Tensors]:
+        """Nobody's logits are much louder than the others'; probabilities cannot be."""
+        if self.sends_probabilities:
+            return list(said)
+        return sizes_within(said, PREDICTIONS, lambda own: float(own[PREDICTIONS].double().norm()))
 
     def combine(self, outputs: Sequence[Tensor], coefficients: Sequence[Tensor]) -> CombinedPredictions:
         """Summed in client order."""

@@ -9,12 +9,15 @@ from fedfuse.parts.scores.agreement import ByAgreement
 from fedfuse.parts.scores.asking import Asking
 from fedfuse.parts.scores.base import Coefficient, Said, Scores
 from fedfuse.parts.scores.certainty import ByCertainty
+from fedfuse.parts.scores.comparing import ByComparison
 from fedfuse.parts.scores.confidence import ByConfidence
 from fedfuse.parts.scores.entropy import ByEntropy
 from fedfuse.parts.scores.examples import ByExamples
 from fedfuse.parts.scores.labels import ByLabels
+from fedfuse.parts.scores.median import ByMedian
 from fedfuse.parts.scores.outputs import ByOutputs
 from fedfuse.parts.scores.reconstruction import ByReconstruction
+from fedfuse.parts.scores.trimmed_mean import ByTrimmedMean
 from fedfuse.parts.scores.uniform import Uniform
 from fedfuse.parts.scores.validation import ByValidation
 from fedfuse.parts.scores.variance import ByVariance
@@ -29,7 +32,7 @@ AnyScores = Annotated[
     Scores,
     OneOf(
         Uniform, ByExamples, ByValidation, ByConfidence, ByEntropy, ByVariance,
-        ByLabels, ByReconstruction, ByCertainty, ByAgreement,
+        ByLabels, ByReconstruction, ByCertainty, ByAgreement, ByMedian, ByTrimmedMean,
     ),
     BeforeValidator(_by_its_kind),
 ]  # fmt: skip
@@ -39,12 +42,15 @@ __all__ = [
     "Asking",
     "ByAgreement",
     "ByCertainty",
+    "ByComparison",
     "ByConfidence",
     "ByEntropy",
     "ByExamples",
     "ByLabels",
+    "ByMedian",
     "ByOutputs",
     "ByReconstruction",
+    "ByTrimmedMean",
     "ByValidation",
     "ByVariance",
     "Coefficient",

@@ -1,35 +1,35 @@
 """Cronus' robust mean (Chang et al., 2019): answers that stray along the direction of most disagreement do not count.
 
-For every input, of the clients' vectors z_1 .. z_m, drop floor(epsilon m) one after another: each time the vector with
+For every input, of the teachers' vectors z_1 .. z_m, drop floor(epsilon m) one after another: each time the vector with
 the largest |v . (z_k - mean)|, where v is the top eigenvector of the remaining vectors' covariance; then take the mean
 of the rest. This is the filter of Diakonikolas et al. (2017) with a fixed number of removals.
+
+The vectors are what is averaged: the predictions that clients send, or what a fusion's teachers say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 from pydantic import Field
 from torch import Tensor
 
-from fedfuse.parts.scores.base import Said, Scores
+from fedfuse.parts.scores.comparing import ByComparison
 
 
-class ByAgreement(Scores):
+class ByAgreement(ByComparison):
     """A client that disagrees with the others about an input is not heard on it."""
 
     kind: Literal["agreement"] = "agreement"
-    for_models: ClassVar[bool] = False
     epsilon: float = Field(0.2, ge=0, lt=0.5, description="share of the clients that may be wrong, or malicious")
 
-    def weights(self, said: Sequence[Said]) -> list[Tensor]:
-        answers = torch.stack([one.outputs.double() for one in said], dim=1)
-        counts = torch.ones(answers.shape[:2], dtype=torch.float64)
-        for _ in range(int(self.epsilon * len(said))):
-            counts.scatter_(1, _farthest(answers, counts).unsqueeze(1), 0.0)
-        return list((counts / counts.sum(dim=1, keepdim=True)).float().T.unsqueeze(2))
+    def of_answers(self, answers: Tensor) -> Tensor:
+        by_input = answers.transpose(0, 1)
+        counts = torch.ones(by_input.shape[:2], dtype=torch.float64, device=answers.device)
+        for _ in range(int(self.epsilon * len(answers))):
+            counts.scatter_(1, _farthest(by_input, counts).unsqueeze(1), 0.0)
+        return (counts / counts.sum(dim=1, keepdim=True)).T.unsqueeze(2)
 
 
 def _farthest(answers: Tensor, counts: Tensor) -> Tensor:

@@ -20,11 +20,13 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from fedfuse.core.fences import within_fences
 from fedfuse.core.messages import Tensors
 from fedfuse.core.randomness import Key
 from fedfuse.core.releases import Release, of_gaussian
 from fedfuse.core.weights import Weights
 from fedfuse.parts.base import Shapes
+from fedfuse.parts.claims import scaled, shares_claimed
 from fedfuse.parts.context import ClientContext
 from fedfuse.parts.scores.base import Said, Scores
 from fedfuse.parts.tensor_spec import TensorSpec
@@ -87,6 +89,10 @@ class ByCertainty(Scores):
 
     def in_range(self, extras: Tensors) -> Tensors:
         return {name: scores.clamp(0, 1 + FLOOR) for name, scores in extras.items()}
+
+    def within_bounds(self, said: Sequence[Tensors], examples: Sequence[int]) -> list[Tensors]:
+        claimed = shares_claimed([own[SCORES] for own in said])
+        return scaled(said, SCORES, within_fences(claimed))
 
     def weights(self, said: Sequence[Said]) -> list[Tensor]:
         scores = torch.stack([one.update.extras[SCORES].double() for one in said])

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from fedfuse.core.messages import Tensors
 from fedfuse.parts.base import Shapes
+from fedfuse.parts.claims import counts_within
 from fedfuse.parts.context import ClientContext
 from fedfuse.parts.scores.base import Said, Scores
 from fedfuse.parts.tensor_spec import MOST_EXAMPLES, TensorSpec
@@ -36,6 +37,9 @@ class ByLabels(Scores):
 
     def in_range(self, extras: Tensors) -> Tensors:
         return {name: counts.clamp_min(0) for name, counts in extras.items()}
+
+    def within_bounds(self, said: Sequence[Tensors], examples: Sequence[int]) -> list[Tensors]:
+        return counts_within(said, COUNTS, examples)
 
     def weights(self, said: Sequence[Said]) -> list[Tensor]:
         counts = torch.stack([one.update.extras[COUNTS] for one in said])

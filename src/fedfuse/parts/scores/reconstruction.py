@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
@@ -11,18 +12,23 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from fedfuse.core.errors import ConfigError
+from fedfuse.core.fences import within_fences
 from fedfuse.core.messages import Tensors
 from fedfuse.core.weights import Layout, Weights
 from fedfuse.models.autoencoder import autoencoder
 from fedfuse.parts.base import CheckContext, Shapes
+from fedfuse.parts.claims import shares_claimed
 from fedfuse.parts.context import ClientContext
 from fedfuse.parts.scores.base import Said, Scores
-from fedfuse.parts.tensor_spec import TensorSpec
+from fedfuse.parts.tensor_spec import LARGEST, TensorSpec
 from fedfuse.runtime.batches import epoch_batches
 from fedfuse.runtime.optimizers import Adam
 from fedfuse.runtime.source import Source
 
 ERRORS, NETWORK = "reconstruction_errors", "autoencoder"
+LEAST_ERROR = 1e-12
+LARGEST_LOG = 600.0
+"""Of a number that still has a mean in double precision."""
 
 
 class ByReconstruction(Scores):
@@ -73,9 +79,21 @@ class ByReconstruction(Scores):
     def in_range(self, extras: Tensors) -> Tensors:
         return {name: errors.clamp_min(0) for name, errors in extras.items()}
 
+    def within_bounds(self, said: Sequence[Tensors], examples: Sequence[int]) -> list[Tensors]:
+        """Nobody claims to know much more of the inputs than the others do."""
+        errors = torch.stack([own[ERRORS].double() for own in said]).clamp_min(LEAST_ERROR)
+        usual = errors.median(dim=0).values
+        # A power that overflows could not be brought down again.
+        possible = errors.maximum(usual * math.exp(-LARGEST_LOG / self.exponent))
+        factors = within_fences(shares_claimed((usual / possible) ** self.exponent))
+        return [
+            own if factor == 1 else {**own, ERRORS: (known * factor ** (-1 / self.exponent)).clamp_max(LARGEST).float()}
+            for own, known, factor in zip(said, possible, factors, strict=True)
+        ]
+
     def weights(self, said: Sequence[Said]) -> list[Tensor]:
         # Relative to the smallest error of each input: the same weights, without a power that overflows.
-        errors = torch.stack([one.update.extras[ERRORS].double() for one in said]).clamp_min(1e-12)
+        errors = torch.stack([one.update.extras[ERRORS].double() for one in said]).clamp_min(LEAST_ERROR)
         powers = (errors.amin(dim=0) / errors) ** self.exponent
         return [share.unsqueeze(1).float() for share in powers / powers.sum(dim=0)]
 

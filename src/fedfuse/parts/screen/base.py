@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from fedfuse.core.messages import Update
 from fedfuse.parts.base import MethodPart
@@ -35,6 +36,18 @@ class Screen(MethodPart):
     ...         return fedfuse.Screened(updates.counted, teachers, reasons) if teachers else updates
     """
 
+    compares_weights: ClassVar[bool] = False
+    """Whether it compares clients' weights with each other or with what they were sent, number by number."""
+
     @abstractmethod
     def screen(self, view: ServerView, updates: Screened) -> Screened:
         """Narrow down; never to nobody."""
+
+
+def without(updates: Screened, reasons: Mapping[int, str]) -> Screened:
+    """The updates of all clients but these, who are neither merged nor teach."""
+    return Screened(
+        [update for update in updates.counted if update.client not in reasons],
+        [update for update in updates.teachers if update.client not in reasons],
+        {**updates.reasons, **reasons},
+    )

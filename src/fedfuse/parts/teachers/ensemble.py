@@ -11,8 +11,8 @@ from torch import Tensor
 
 from fedfuse.core.weights import DistantWeights, Weights
 from fedfuse.parts.scores import Coefficient
-from fedfuse.parts.teachers.question import InputBatch, Question, Target, Teacher, Weigh, asked, share
-from fedfuse.parts.teachers.tally import Tally, of_mean_one
+from fedfuse.parts.teachers.question import InputBatch, Question, Target, Teacher, Together, Weigh, asked, share
+from fedfuse.parts.teachers.tally import JointTally, Tally, of_mean_one
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.pool import IN_PROCESS, Pool, Progress, in_order
 from fedfuse.runtime.predict import in_small_batches
@@ -36,13 +36,15 @@ class Asked:
 class Ensemble:
     """Teachers in eval mode, never asked for gradients, combined by their weights, which are normalised here.
 
-    With ``weigh`` a teacher counts input by input, by what it says.
+    With ``weigh`` a teacher counts input by input, by what it says; with ``together``, by what it says beside the
+    others.
     """
 
     bank: ModelBank
     teachers: Sequence[Teacher]
     target: Target
     weigh: Weigh | None = None
+    together: Together | None = None
     why: str = ""
     """One sentence, where it was chosen how teachers are heard."""
 
@@ -52,7 +54,7 @@ class Ensemble:
 
     def log_probabilities(self, inputs: Tensor) -> Tensor:
         """The ensemble's prediction for a batch of any inputs, where every teacher counts the same everywhere."""
-        tally = self._tally()
+        tally = self.tally()
         for teacher, coefficient in zip(self.teachers, self.coefficients, strict=True):
             with asked(self.bank, teacher) as model:
                 tally.add(share(self.target, in_small_batches(model, inputs), self.weigh), coefficient)
@@ -68,7 +70,7 @@ class Ensemble:
         said = in_order(pool.map("teacher", _answer, self._jobs(questions)))
         progress("teachers", 0, number * len(questions))
         for place, question in enumerate(questions):
-            tally = self._tally()
+            tally = self.tally()
             for nth, coefficient in enumerate(self.coefficients, start=1):
                 tally.add(next(said).to(self.bank.compute.device), _at(coefficient, question.where))
                 progress("teachers", number * place + nth, number * len(questions))
@@ -87,7 +89,10 @@ class Ensemble:
         table[indices] = said
         return table
 
-    def _tally(self) -> Tally:
+    def tally(self) -> Tally:
+        """An answer of nobody yet."""
+        if self.together is not None:
+            return JointTally(self.target, self.together)
         return Tally(self.target, has_weights=self.weigh is not None)
 
     def _jobs(self, questions: Sequence[Asked]) -> list[tuple[Question, Teacher]]:

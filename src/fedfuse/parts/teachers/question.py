@@ -22,6 +22,9 @@ Target = Literal["mean_logits", "mean_probabilities"]
 Weigh = Callable[[Tensor], Tensor]
 """From a teacher's probabilities to how much it counts on each input, n x 1."""
 
+Together = Callable[[Tensor], Tensor]
+"""From what all teachers say, teachers x inputs x classes, to how much of it counts."""
+
 InputBatch = Callable[[], Tensor]
 """Makes a batch of inputs, wherever a teacher is asked about them."""
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor
 
 from fedfuse.parts.scores import Coefficient
-from fedfuse.parts.teachers.question import Target
+from fedfuse.parts.teachers.question import Target, Together
 
 
 class Tally:
@@ -35,7 +36,30 @@ class Tally:
         average = self._total / self._heard
         if self.has_weights:
             average = average[:, :-1] / average[:, -1:].clamp_min(1e-30)
+        return self._as_target(average)
+
+    def _as_target(self, average: Tensor) -> Tensor:
         return average.log_softmax(dim=1) if self.target == "mean_logits" else average.clamp_min(1e-30).log()
+
+
+class JointTally(Tally):
+    """Where teachers count by what they say beside the others, all that they say is held until the last was heard."""
+
+    def __init__(self, target: Target, together: Together) -> None:
+        super().__init__(target)
+        self._together = together
+        self._said: list[Tensor] = []
+        self._coefficients: list[Coefficient] = []
+
+    def add(self, said: Tensor, coefficient: Coefficient = 1.0) -> None:
+        self._said.append(said)
+        self._coefficients.append(coefficient)
+
+    def log_probabilities(self) -> Tensor:
+        weights = self._together(torch.stack(self._said)).to(self._said[0].dtype)
+        joint = [weight * coefficient for weight, coefficient in zip(weights, self._coefficients, strict=True)]
+        total = torch.stack([weight * said for weight, said in zip(joint, self._said, strict=True)]).sum(dim=0)
+        return self._as_target(total / torch.stack(joint).sum(dim=0).clamp_min(1e-12))
 
 
 def of_mean_one(weights: Sequence[Coefficient]) -> tuple[Coefficient, ...]:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fedfuse.experiment.comparison import Comparison, MetricSpread, Spread
-from fedfuse.experiment.comparison.outcome import ENSEMBLE
-from fedfuse.experiment.sheets import names_of, names_shown, percent
+from fedfuse.core.plain_text import one_line
+from fedfuse.core.views import Width
+from fedfuse.experiment.looking.columns import Look
+from fedfuse.experiment.looking.labels import ENSEMBLE
+from fedfuse.experiment.looking.rows import MetricSpread, Spread
+from fedfuse.experiment.looking.tables import names_of, names_shown
+from fedfuse.experiment.sheets import percent
 from fedfuse.report.sheet import Sheet
+
+if TYPE_CHECKING:
+    from fedfuse.experiment.looking.comparison import Comparison
 
 TITLE = "other metrics"
 BEFORE = "metrics_before_fusion"
@@ -19,7 +26,7 @@ def metric_sheets(summary: Mapping[str, Any]) -> list[Sheet]:
     models = [(name, own.get("metrics", {}), own.get(BEFORE, {})) for name, own in summary["prototypes"].items()]
     models.append((ENSEMBLE, summary.get("ensemble_metrics", {}), {}))
     rows = [
-        ((metric, model), _numbers(metrics[metric], before.get(metric)))
+        ((one_line(metric), model), _numbers(metrics[metric], before.get(metric)))
         for metric in _all(metrics for _, metrics, _ in models)
         for model, metrics, before in models
         if metric in metrics
@@ -27,11 +34,11 @@ def metric_sheets(summary: Mapping[str, Any]) -> list[Sheet]:
     return [Sheet(TITLE, ("metric", "model"), ("last", "best", "before\nfusion"), rows)] if rows else []
 
 
-def comparison_metric_sheets(comparison: Comparison) -> list[Sheet]:
+def comparison_metric_sheets(comparison: Comparison, width: Width = "std") -> list[Sheet]:
     """Methods side by side, metric by metric."""
     names = names_shown(comparison.rows)
     rows = [
-        ((metric, *names_of(row, names)), _spreads(row.metrics[metric]))
+        ((one_line(metric), *names_of(row, names)), _spreads(row.metrics[metric], width))
         for metric in _all(row.metrics for row in comparison.rows)
         for row in comparison.rows
         if metric in row.metrics
@@ -47,16 +54,17 @@ def _numbers(entry: Mapping[str, Any], before: float | None) -> tuple[str, ...]:
     return tuple(_value(value, entry["unit"]) for value in (entry["last"], entry["best"], before))
 
 
-def _spreads(metric: MetricSpread) -> tuple[str, ...]:
-    return tuple(_spread(spread, metric.unit) for spread in (metric.last, metric.best))
+def _spreads(metric: MetricSpread, width: Width) -> tuple[str, ...]:
+    return tuple(_spread(spread, metric.unit, width) for spread in (metric.last, metric.best))
 
 
-def _spread(spread: Spread | None, unit: str) -> str:
-    if spread is None or spread.std is None:
+def _spread(spread: Spread | None, unit: str, width: Width) -> str:
+    reach = None if spread is None else Look(width).reach(spread)
+    if spread is None or reach is None:
         return _value(spread.mean if spread else None, unit)
     if unit == "percent":
-        return f"{100 * spread.mean:.2f} ± {100 * spread.std:.2f} %"
-    return f"{spread.mean:.4g} ± {spread.std:.2g}"
+        return f"{100 * spread.mean:.2f} ± {100 * reach:.2f} %"
+    return f"{spread.mean:.4g} ± {reach:.2g}"
 
 
 def _value(value: float | None, unit: str) -> str:

@@ -1,0 +1,101 @@
+"""Measure what is missing, print the tables, and with ``--write`` put them into docs/robustness.md.
+
+python -m benchmarks.attacks [digits mnist] [--families one-fedavg fedavg ...] [--seeds 2] [--jobs 2] [--write]
+
+Results lie in ``.attacks``, so that an interrupted bench goes on; remove it to measure anew. A dataset that is not on
+this machine is passed over.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import re
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import torch
+
+from benchmarks.attacks.grid import DATA, FAMILIES, cells
+from benchmarks.attacks.play import Job, Numbers, measured
+from benchmarks.attacks.store import Store
+from benchmarks.attacks.tables import backdoors, text
+from fedfuse.core.errors import FedfuseError
+
+ROOT = Path(__file__).parents[2]
+PAGE, STORE = ROOT / "docs" / "robustness.md", ROOT / ".attacks"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    options = _options(arguments)
+    families = tuple(options.families)
+    for data in options.data:
+        store = Store(STORE / f"{data}.jsonl")
+        missing = [(c, s) for s in range(options.seeds) for c in cells(data, families) if (c, s) not in store.known]
+        if not _is_there(data, missing):
+            continue
+        _measure(missing, store, options.jobs)
+        results = "\n\n".join(
+            filter(None, [text(store, data, families, options.seeds), backdoors(store, data, families)])
+        )
+        print(results)
+        if options.write:
+            PAGE.write_text(put(PAGE.read_text(encoding="utf-8"), data, results), encoding="utf-8")
+
+
+def put(page: str, data: str, results: str) -> str:
+    """The page with a dataset's tables between their marks."""
+    begin, end = f"<!-- attacks on {data} -->", f"<!-- end of attacks on {data} -->"
+    if begin not in page or end not in page:
+        raise ValueError(f"the page has no place for results between {begin} and {end}")
+    return re.sub(f"{begin}.*?{end}", lambda _: f"{begin}\n\n{results}\n\n{end}", page, flags=re.DOTALL)
+
+
+def _measure(jobs: Sequence[Job], store: Store, processes: int) -> None:
+    began = time.perf_counter()
+    for done, ((cell, seed), numbers) in enumerate(_results(jobs, processes), start=1):
+        store.add(cell, seed, numbers)
+        spent = time.perf_counter() - began
+        left = spent / done * (len(jobs) - done)
+        print(f"\r{done} of {len(jobs)}, about {left / 60:.0f} minutes left  ", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+
+
+def _results(jobs: Sequence[Job], processes: int) -> Iterator[tuple[Job, Numbers]]:
+    if processes == 1:
+        torch.set_num_threads(1)
+        yield from map(measured, jobs)
+        return
+    with multiprocessing.get_context("spawn").Pool(processes, torch.set_num_threads, (1,)) as pool:
+        yield from pool.imap_unordered(measured, jobs, chunksize=8)
+
+
+def _is_there(data: str, missing: Sequence[Job]) -> bool:
+    """Whether its examples can be had; where nothing is missing, nobody needs them."""
+    try:
+        for job in missing[:1]:
+            measured(job)
+    except FedfuseError as reason:
+        print(f"{data} is passed over: {reason}", file=sys.stderr)
+        return False
+    return True
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.attacks", description="Defences against attacks.")
+    parser.add_argument("data", nargs="*", default=["digits", "mnist"], metavar="DATA", help=f"of {', '.join(DATA)}")
+    parser.add_argument("--families", nargs="+", default=list(FAMILIES), choices=list(FAMILIES))
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
+    parser.add_argument("--write", action="store_true", help="also into docs/robustness.md")
+    options = parser.parse_args(arguments)
+    for data in options.data:
+        if data not in DATA:
+            parser.error(f"unknown data '{data}'; there are {', '.join(DATA)}")
+    return options
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Estimates beside the runs that they are about."""

@@ -1,0 +1,142 @@
+"""How far and where to a round's clients moved the weights that they were sent (``federation.moves``).
+
+Beside the other clients of its prototype, by Tukey's fences (core/fences.py):
+
+    length      of the parameters' move, of the buffers', and of what is as long as the parameters (a control variate):
+                one beyond its fence is scaled down to it, for whoever merges the update and whomever it teaches
+    direction   c_k = cos(m_k, sum of the others' m_j / |m_j|): who goes against the others (c_k < -0.2), far below them
+                (its lower fence) and where they agree (three quarters of them have c > 0), counts for nothing
+
+With fewer than four others nobody is judged by its direction. Where nobody stands out, nothing is changed at all.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor
+
+from fedfuse.core.fences import FEW, lower_fences, upper_fences
+from fedfuse.core.messages import Task, Update
+from fedfuse.core.randomness import Key
+from fedfuse.core.weights import Weights
+from fedfuse.federation.settings import Trust
+from fedfuse.federation.sketches import Sketcher
+
+LEAST_SPREAD = 0.1
+"""Cosines that differ by less are alike."""
+AGAINST = -0.2
+"""A cosine that is clearly negative: honest clients with few classes may well be at right angles to the others."""
+PARAMETERS, BUFFERS = "parameters", "buffers"
+Lengths = dict[str, dict[int, float]]
+"""By what moved, and by client."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What becomes of a round's moves: by client, factors of what is too long, and who goes against the others."""
+
+    factors: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
+    shortened: Mapping[int, str] = field(default_factory=dict)
+    """What the log says of them."""
+    against: Mapping[int, str] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.factors or self.against)
+
+    def within_bounds(self, update: Update, sent: Weights) -> Update:
+        """The update as it counts; the same object if nothing of it is too long."""
+        factors = self.factors.get(update.client)
+        if not factors:
+            return update
+        extras = {name: tensor * factors.get(name, 1.0) for name, tensor in update.extras.items() if name in factors}
+        return replace(update, weights=_nearer(update.weights.here, sent, factors), extras={**update.extras, **extras})
+
+
+class Moves:
+    """One round's, of as many clients as have tasks."""
+
+    def __init__(self, tasks: Mapping[int, Task], key: Key, trust: Trust) -> None:
+        self.tasks, self.key, self.is_bounded = tasks, key, trust == "bounded"
+        self.lengths: dict[str, Lengths] = defaultdict(lambda: defaultdict(dict))
+        self.sketches: dict[str, dict[int, Tensor]] = defaultdict(dict)
+        self._sketchers: dict[str, Sketcher] = {}
+        self._sent: dict[str, Weights] = {}
+
+    def take(self, update: Update) -> None:
+        """One more of the round's updates; weights of other widths than were sent have gone nowhere."""
+        sent = self.tasks[update.client].weights
+        if not self.is_bounded or not update.weights or update.weights.layout != sent.layout:
+            return
+        flat = update.weights.flat
+        move, count, lengths = flat - sent.flat, sent.layout.parameter_count, self.lengths[update.prototype]
+        lengths[PARAMETERS][update.client] = _length(move[:count])
+        if len(move) > count:
+            lengths[BUFFERS][update.client] = _length(move[count:])
+        for name, tensor in update.extras.items():
+            if tensor.is_floating_point() and tensor.shape == (count,):
+                lengths[name][update.client] = _length(tensor)
+        if sent is self._sent.setdefault(update.prototype, sent):  # else units of one place need not be the same unit
+            self.sketches[update.prototype][update.client] = self._sketcher(update.prototype, count)(move[:count])
+
+    def _sketcher(self, prototype: str, size: int) -> Sketcher:
+        if prototype not in self._sketchers:
+            self._sketchers[prototype] = Sketcher(size, len(self.tasks), self.key.child(prototype))
+        return self._sketchers[prototype]
+
+    def judged(self, clients: Collection[int]) -> Judged:
+        """What becomes of these clients' moves."""
+        factors: dict[int, dict[str, float]] = {}
+        shortened: dict[int, str] = {}
+        against: dict[int, str] = {}
+        for prototype, lengths in self.lengths.items():
+            for what, all_lengths in lengths.items():
+                own = {client: length for client, length in all_lengths.items() if client in clients}
+                for client, fence in _beyond(own).items():
+                    factors.setdefault(client, {})[what] = fence / own[client]
+                    shortened.setdefault(client, f"{what}: moved {own[client]:.3g}, counts as {fence:.3g}")
+            against |= _against({c: s for c, s in self.sketches[prototype].items() if c in clients})
+        return Judged(factors, shortened, against)
+
+
+def _beyond(lengths: Mapping[int, float]) -> dict[int, float]:
+    """The fences of those that are beyond them."""
+    fences = dict(zip(lengths, upper_fences(list(lengths.values())), strict=True))
+    return {client: fence for client, fence in fences.items() if lengths[client] > fence}
+
+
+def _against(sketches: Mapping[int, Tensor]) -> dict[int, str]:
+    """Who goes against the others, and how much."""
+    clients = list(sketches)
+    if len(clients) <= FEW:
+        return {}
+    cosines = _cosines(torch.stack([sketches[client].double() for client in clients])).tolist()
+    fences, quartiles = lower_fences(cosines, LEAST_SPREAD)
+    return {
+        client: f"goes against the others: its cosine is {own:.2f}, that of three quarters of them above {quartile:.2f}"
+        for client, own, fence, quartile in zip(clients, cosines, fences, quartiles, strict=True)
+        if own < min(AGAINST, fence) and quartile > 0
+    }
+
+
+def _cosines(moves: Tensor) -> Tensor:
+    """Of each row with the sum of the others' directions."""
+    directions = moves / moves.norm(dim=1, keepdim=True).clamp_min(1e-30)
+    others = directions.sum(dim=0) - directions
+    cosines: Tensor = (directions * others).sum(dim=1) / others.norm(dim=1).clamp_min(1e-30)
+    return cosines
+
+
+def _nearer(brought: Weights, sent: Weights, factors: Mapping[str, float]) -> Weights:
+    """Weights on the way from those that were sent to those that were brought."""
+    parameters = sent.parameters + factors.get(PARAMETERS, 1.0) * (brought.parameters - sent.parameters)
+    buffers = sent.buffers + factors.get(BUFFERS, 1.0) * (brought.buffers - sent.buffers)
+    kept = brought.parameters if PARAMETERS not in factors else parameters
+    return Weights(torch.cat([kept, brought.buffers if BUFFERS not in factors else buffers]), brought.layout)
+
+
+def _length(tensor: Tensor) -> float:
+    return float(torch.linalg.vector_norm(tensor))

@@ -1,0 +1,211 @@
+"""One client that is nothing like the others is contained, and a round in which nobody is stays as it was."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+import torch
+
+from fedfuse.core.randomness import Key
+from fedfuse.core.weights import Weights
+from fedfuse.engines import LocalEngine
+from fedfuse.federation.hostile import HostileClients
+from fedfuse.federation.moves import Judged, Moves
+from fedfuse.federation.state import History
+from fedfuse.parts.local import ControlVariates
+from fedfuse.testing.attacks import FalseClaims, Scaled, SignFlip
+from fedfuse.testing.trial import difference, through_a_checkpoint
+from tests.federation.test_stream import held
+from tests.helpers import (
+    Recorder,
+    TinyNorm,
+    make_bank,
+    make_examples,
+    make_federation,
+    make_recipe,
+    make_update,
+    make_weights,
+    played,
+)
+
+BANK = make_bank(mlp=TinyNorm())
+SENT = make_weights(BANK, "mlp", 1)
+COUNT = SENT.layout.parameter_count
+LIAR = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Sent:
+    """As much of a task as a round's moves look at."""
+
+    weights: Weights
+
+
+def moved(*moves, extras=None):
+    """Updates that went these ways, and what the bounds say of them."""
+    tasks = {client: Sent(SENT) for client in range(len(moves))}
+    judge = Moves(tasks, Key(0), "bounded")
+    updates = [
+        make_update(Weights(SENT.flat + move, SENT.layout), client=client, extras=(extras or {}).get(client, {}))
+        for client, move in enumerate(moves)
+    ]
+    for update in updates:
+        judge.take(update)
+    return updates, judge.judged(set(tasks))
+
+
+def directions(number, common=1.0, own=0.5, seed=0):
+    """Clients that mostly go one way."""
+    random = torch.Generator().manual_seed(seed)
+    one_way = torch.randn(len(SENT.flat), generator=random)
+    rows = [common * one_way + own * torch.randn(len(SENT.flat), generator=random) for _ in range(number)]
+    return [torch.where(torch.arange(len(row)) < COUNT, row, row.abs()) for row in rows]
+
+
+class TestMoves:
+    def test_who_is_like_the_others_is_left_alone(self):
+        updates, judged = moved(*directions(10))
+        assert not judged
+        assert judged.within_bounds(updates[0], SENT) is updates[0]
+
+    @pytest.mark.parametrize("factor", [3.0, 20.0, 1e6])
+    def test_a_move_that_is_too_long_ends_at_the_fence(self, factor):
+        moves = directions(10)
+        moves[LIAR] = factor * moves[LIAR]
+        updates, judged = moved(*moves)
+        assert set(judged.factors) == {LIAR}
+        kept = judged.within_bounds(updates[LIAR], SENT).weights
+        lengths = sorted(float(move[:COUNT].norm()) for at, move in enumerate(moves) if at != LIAR)
+        assert float((kept.parameters - SENT.parameters).norm()) <= 2.01 * lengths[-1]
+        cosine = torch.cosine_similarity(kept.parameters - SENT.parameters, moves[LIAR][:COUNT], dim=0)
+        assert float(cosine) == pytest.approx(1, abs=1e-4), "it is shorter, and goes where it went"
+
+    def test_statistics_have_a_fence_of_their_own(self):
+        moves = directions(10)
+        moves[LIAR] = torch.where(torch.arange(len(SENT.flat)) < COUNT, moves[LIAR], 1e9)
+        updates, judged = moved(*moves)
+        kept = judged.within_bounds(updates[LIAR], SENT).weights
+        assert torch.equal(kept.parameters, updates[LIAR].weights.parameters)
+        assert float(kept.buffers.max()) < 100
+
+    def test_so_has_what_is_as_long_as_the_parameters(self):
+        random = torch.Generator().manual_seed(1)
+        extras = {client: {"local/control_change": torch.randn(COUNT, generator=random)} for client in range(10)}
+        extras[LIAR] = {"local/control_change": -100 * extras[LIAR]["local/control_change"]}
+        updates, judged = moved(*directions(10), extras=extras)
+        kept = judged.within_bounds(updates[LIAR], SENT)
+        assert kept.weights.equals(updates[LIAR].weights)
+        assert float(kept.extras["local/control_change"].norm()) < 3 * COUNT**0.5
+
+    @pytest.mark.parametrize("factor", [-0.5, -1.0, -2.0, -1000.0])
+    def test_who_goes_against_all_others_counts_for_nothing(self, factor):
+        moves = directions(10)
+        moves[LIAR] = factor * moves[LIAR]
+        _, judged = moved(*moves)
+        assert set(judged.against) == {LIAR}
+
+    def test_clients_that_go_everywhere_have_no_direction_to_go_against(self):
+        _, judged = moved(*directions(10, common=0.0))
+        assert not judged.against
+
+    def test_of_few_nobody_is_against_the_others(self):
+        moves = directions(4)
+        _, judged = moved(*moves[:3], -moves[3])
+        assert not judged
+
+    def test_weights_of_other_widths_have_gone_nowhere(self):
+        judge = Moves({0: Sent(SENT)}, Key(0), "bounded")
+        other = make_weights(make_bank(mlp=TinyNorm(width=9)), "mlp", 3)
+        judge.take(make_update(other, client=0))
+        assert not judge.judged({0})
+
+    def test_units_in_another_order_are_not_compared(self):
+        """Clients that were sent networks of their own may be as long as they like together, and in no direction."""
+        moves = directions(10)
+        tasks = {client: Sent(Weights(SENT.flat.clone(), SENT.layout)) for client in range(10)}
+        judge = Moves(tasks, Key(0), "bounded")
+        for client, move in enumerate(moves):
+            sign = -1 if client == LIAR else 1
+            judge.take(make_update(Weights(SENT.flat + sign * move, SENT.layout), client=client))
+        assert not judge.judged(set(tasks)).against
+
+    def test_nothing_is_noted_where_moves_are_taken(self):
+        judge = Moves({0: Sent(SENT)}, Key(0), "taken")
+        judge.take(make_update(SENT, client=0))
+        assert not judge.lengths
+        assert not Judged()
+
+
+ATTACKS = {
+    "long": Scaled(clients=(LIAR,)),
+    "opposite": SignFlip(clients=(LIAR,), factor=3.0),
+    "claim": FalseClaims(clients=(LIAR,)),
+}
+RECIPES = {"fedavg": make_recipe(), "scaffold": make_recipe(local=ControlVariates())}
+
+
+def federation(attack=None, listener=None, recipe="fedavg", **more):
+    """Eight clients that learn the same, of whom one may attack."""
+    honest = make_federation(bank=BANK, recipe=RECIPES[recipe], clients=8, listener=listener, **more)
+    clients = dataclasses.replace(
+        honest.engine.clients, datasets={client: make_examples(40 + client, seed=client) for client in range(8)}
+    )
+    attacks = () if attack is None else (ATTACKS[attack],)
+    return dataclasses.replace(honest, engine=LocalEngine(HostileClients.of(clients, attacks)))
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_streamed_and_held_have_the_same_bits(recipe, attack):
+    heard = Recorder()
+    streamed = played(federation(attack, heard, recipe))
+    assert heard.of("move_bounded") or heard.of("claim_bounded") or heard.of("client_screened")
+    assert difference(streamed, played(held(federation(attack, recipe=recipe)))) is None
+
+
+def test_where_nobody_stands_out_the_bits_are_those_without_bounds():
+    heard = Recorder()
+    bounded = played(federation(listener=heard))
+    assert {entry["event"] for entry in heard.entries}.isdisjoint({"move_bounded", "claim_bounded", "client_screened"})
+    assert difference(bounded, played(federation(claims="taken", moves="taken"))) is None
+
+
+def test_taken_takes_everything():
+    heard = Recorder()
+    settings = {"claims": "taken", "moves": "taken"}
+    far = played(federation("long", heard, **settings))
+    near = played(federation("long"))
+    assert not far.server.weights["mlp"].equals(near.server.weights["mlp"])
+    assert {entry["event"] for entry in heard.entries}.isdisjoint({"move_bounded", "claim_bounded", "client_screened"})
+
+
+def test_the_log_says_it_once_and_the_record_each_time(tmp_path):
+    heard = Recorder()
+    first = played(federation("claim", heard), rounds=2)
+    resumed = through_a_checkpoint(first, tmp_path)
+    after = played(federation("claim", heard), rounds=2, snapshot=resumed)
+    [told] = heard.of("claim_bounded")
+    assert (told["round"], told["client"]) == (1, LIAR)
+    assert "claims 1,000,000,000 examples" in told["reason"]
+    assert [record.claims_bounded for record in after.server.history] == [(LIAR,)] * 4
+
+
+def test_records_are_read_back_and_say_nothing_where_there_is_nothing():
+    bounded = played(federation("long")).server.history
+    plain = played(federation()).server.history
+    assert "moves_bounded" in bounded[0].to_json()
+    assert not {"moves_bounded", "claims_bounded"} & plain[0].to_json().keys()
+    for history in (bounded, plain):
+        assert History(type(r).from_json(json.loads(json.dumps(r.to_json()))) for r in history) == history
+
+
+def test_who_goes_against_the_others_keeps_nothing_of_it():
+    """As one that is refused: its state stays, else SCAFFOLD's server would not know of a control that it has."""
+    heard = Recorder()
+    after = played(federation("opposite", heard, "scaffold"), rounds=1)
+    assert [entry["client"] for entry in heard.of("client_screened")] == [LIAR]
+    assert "goes against the others" in heard.of("client_screened")[0]["reason"]
+    assert LIAR not in after.clients or not after.clients[LIAR]
+    assert after.server.history[0].screened == (LIAR,)

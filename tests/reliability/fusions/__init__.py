@@ -1,0 +1,1 @@
+"""Fusions of checkpoints that are killed, at random moments and at any operation on files."""
