@@ -26,3 +26,8 @@ class PrivacySettings(Settings):
     budget: float | None = Field(
         None, gt=0, description="epsilon that no client exceeds: before it would, it takes part no more"
     )
+
+    @property
+    def depends_on_rounds(self) -> bool:
+        """It was planned, and noise was chosen, for as many rounds as the run has."""
+        return True
