@@ -303,7 +303,7 @@ def test_every_published_method_has_a_private_form_for_clients_or_a_reason(metho
 
 
 def test_a_promise_is_for_as_many_rounds_as_the_run_has():
-    """``--resume --set federation.rounds=60`` would release more than was planned, with noise that was chosen for fewer."""
+    """With ``--resume --set federation.rounds=60`` it would release more than was planned."""
     private = {
         "privacy": {"unit": "example"},
         "training": {"privacy": {"norm": 1.0, "multiplier": 1.0}, "batch_size": 8},
