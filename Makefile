@@ -2,12 +2,13 @@
 PYTHON ?= python3
 VENV := .venv
 ENGINES := .venv-engines
+TRACKERS := .venv-trackers
 AUDIT := .venv-audit
 RUN := $(VENV)/bin/python -m
 PIP := $(RUN) pip --quiet --disable-pip-version-check
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
-.PHONY: demo test test-long test-engines fuzz coverage check format docs index bench bench-quick bench-merges bench-report bench-privacy attacks cluster-model check-methods same-bits soak kills kills-of-fusions crashes audit clean
+.PHONY: demo test test-long test-engines test-trackers fuzz coverage check format docs index bench bench-quick bench-merges bench-report bench-privacy attacks cluster-model check-methods same-bits soak kills kills-of-fusions crashes audit clean
 
 demo: $(VENV)/installed
 	$(RUN) fedfuse compare digits --methods fedavg,feddf --seeds 0,1,2 --out runs/demo --overwrite
@@ -35,6 +36,11 @@ coverage: $(VENV)/installed-dev
 # share one deployment, so that files are what is run side by side, in the order that tests/flower/conftest.py gives them.
 test-engines: $(ENGINES)/installed
 	FEDFUSE_DEPLOYMENT=1 $(ENGINES)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/engines tests/flower tests/cli/test_surface.py tests/cli/test_parsing.py
+
+# MLflow, Weights & Biases and Trackio, read back through their own interfaces; nothing leaves the machine. They have an
+# environment of their own: half a gigabyte, and older versions of some packages than the constraints have.
+test-trackers: $(TRACKERS)/installed
+	$(TRACKERS)/bin/python -m pytest tests/report/trackers tests/experiment/test_tracking.py
 
 check: $(VENV)/installed-dev
 	$(RUN) ruff check .
@@ -119,7 +125,7 @@ audit: $(VENV)/installed $(ENGINES)/installed $(AUDIT)/installed
 	@$(PYTHON) deploy/audit.py $(AUDIT) build $(VENV) $(ENGINES)
 
 clean:
-	rm -rf $(VENV) $(ENGINES) $(AUDIT) .same-bits .bench .reliability .attacks build dist papers/build src/*.egg-info papers/src/*.egg-info .coverage* coverage.json
+	rm -rf $(VENV) $(ENGINES) $(TRACKERS) $(AUDIT) .same-bits .bench .reliability .attacks build dist papers/build src/*.egg-info papers/src/*.egg-info .coverage* coverage.json
 
 # A stamp counts only while the environment behind it works; one that was moved, half installed or half deleted is
 # built anew, because pip believes its own records. The package itself is only looked for, not imported: a slip in its code
@@ -151,6 +157,12 @@ $(ENGINES)/installed: pyproject.toml
 	rm -rf $(ENGINES) && $(PYTHON) -m venv $(ENGINES)
 	$(ENGINES)/bin/python -m pip --quiet --disable-pip-version-check install -c constraints-engines.txt torch
 	$(ENGINES)/bin/python -m pip --quiet --disable-pip-version-check install -c constraints-engines.txt -e '.[dev,ray,flower]'
+	@touch $@
+
+$(TRACKERS)/installed: pyproject.toml
+	rm -rf $(TRACKERS) && $(PYTHON) -m venv $(TRACKERS)
+	$(TRACKERS)/bin/python -m pip --quiet --disable-pip-version-check install -c constraints.txt torch
+	$(TRACKERS)/bin/python -m pip --quiet --disable-pip-version-check install -e '.[tensorboard,mlflow,wandb,trackio]' pytest
 	@touch $@
 
 $(AUDIT)/installed:

@@ -58,6 +58,7 @@ __all__ = [
     "SourceSettings",
     "Spread",
     "Start",
+    "StopRun",
     "Surroundings",
     "Sweep",
     "Task",
@@ -150,6 +151,7 @@ _PLACES = {
     "SourceSettings": "fedfuse.parts.sources",
     "Spread": "fedfuse.experiment.comparison",
     "Start": "fedfuse.parts.start",
+    "StopRun": "fedfuse.core.errors",
     "Surroundings": "fedfuse.parts.sources",
     "Sweep": "fedfuse.experiment.sweep",
     "Task": "fedfuse.core.messages",
@@ -190,7 +192,7 @@ _PLACES = {
 """Where a name is imported from when it is first used: torch takes seconds, which ``fedfuse --help`` need not pay."""
 
 if TYPE_CHECKING:
-    from fedfuse.core.errors import ConfigError, DataError, FedfuseError
+    from fedfuse.core.errors import ConfigError, DataError, FedfuseError, StopRun
     from fedfuse.core.messages import Task, Update
     from fedfuse.core.randomness import Key
     from fedfuse.core.weights import Weights, as_parameters

@@ -67,10 +67,11 @@ def test_the_default_folder_names_experiment_method_and_seed(tmp_path: Path, mon
 def test_a_second_call_into_the_same_folder_changes_nothing(tmp_path: Path) -> None:
     fedfuse.run(TINY, out=tmp_path)
     before = files_of(tmp_path)
-    with pytest.raises(RunFolderError, match="already holds a run"):
-        fedfuse.run(TINY, out=tmp_path)
-    with pytest.raises(RunFolderError, match="holds another experiment: seed is 0 there and 1 here"):
-        fedfuse.run(TINY, seed=1, out=tmp_path, resume=True)
+    with pytest.raises(RunFolderError, match=r"already holds a run; add resume=True .* overwrite=True .* out=$"):
+        fedfuse.run(TINY, out=tmp_path, resume=False)
+    for resume in (None, True):
+        with pytest.raises(RunFolderError, match="holds another experiment: seed is 0 there and 1 here"):
+            fedfuse.run(TINY, seed=1, out=tmp_path, resume=resume)
     assert files_of(tmp_path) == before
 
 

@@ -265,7 +265,7 @@ REFUSED = {
     "both truncated": (
         both(changed(NEWEST, lambda b: b[:-7]), changed(OLDER, lambda b: b[:-7])),
         r"no checkpoint that the run can go on from: round-000003\.safetensors \(the file ends too early\), "
-        r"round-000002\.safetensors \(the file ends too early\); bring back .*--overwrite",
+        r"round-000002\.safetensors \(the file ends too early\); bring back .*overwrite=True",
     ),
     "both of no length": (
         both(written(NEWEST, b""), written(OLDER, b"")),
@@ -409,8 +409,8 @@ class TestFinished:
             }[gone]
         )(folder)
         before = contents(folder)
-        with pytest.raises(RunFolderError, match=r"already holds a run; add --resume .* --overwrite"):
-            experiment(seed=seed).run(folder)
+        with pytest.raises(RunFolderError, match=r"already holds a run; add resume=True .* overwrite=True"):
+            experiment(seed=seed).run(folder, resume=False)
         if gone not in ("checkpoints", "none"):
             with pytest.raises(RunFolderError, match=r"holds another experiment|its checkpoints are gone"):
                 experiment(seed=seed).run(folder, resume=True)

@@ -237,8 +237,8 @@ class TestFolder:
 
     def test_a_run_is_not_replaced_by_accident(self, out):
         experiment().run(out)
-        with pytest.raises(RunFolderError, match=r"already holds a run; add --resume .* --overwrite"):
-            experiment().run(out)
+        with pytest.raises(RunFolderError, match=r"already holds a run; add resume=True .* overwrite=True"):
+            experiment().run(out, resume=False)
 
     def test_overwrite_starts_afresh(self, straight, out):
         experiment("feddf", seed=9).run(out)

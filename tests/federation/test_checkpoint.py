@@ -212,7 +212,9 @@ def test_states_that_are_damaged_during_a_run_are_not_used(tmp_path):
     content = bytearray(segment.read_bytes())
     content[-1] ^= 1
     segment.write_bytes(content)
-    with pytest.raises(RunFolderError, match=r"was damaged or removed while the run was using it .*--resume goes on"):
+    with pytest.raises(
+        RunFolderError, match=r"was damaged or removed while the run was using it .*resume=True goes on"
+    ):
         found.clients[12]
 
 
@@ -227,7 +229,7 @@ def test_one_of_another_format_is_refused_in_one_sentence(tmp_path, written, age
     path = saved(tmp_path, snapshot_of(1, RICH, STATES))
     tensors, about = read_safetensors(path)
     write_safetensors(path, tensors, {**about, "format": written})
-    with pytest.raises(RunFolderError, match=f"was written by {age} version of fedfuse.*--overwrite"):
+    with pytest.raises(RunFolderError, match=f"was written by {age} version of fedfuse.*overwrite=True"):
         loaded(tmp_path)
 
 

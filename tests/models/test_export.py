@@ -186,7 +186,7 @@ def test_an_existing_file_is_replaced_only_if_asked(tmp_path, suffix):
     model = saved(tmp_path, "rows")
     file = tmp_path / f"other{suffix}"
     file.write_text("precious")
-    with pytest.raises(ConfigError, match="exists already; add --overwrite"):
+    with pytest.raises(ConfigError, match="exists already; add overwrite=True"):
         export(model, file)
     assert file.read_text() == "precious"
     if suffix == ".pt":

@@ -16,6 +16,7 @@ from fedfuse.cli.commands import COMMANDS
 from fedfuse.cli.imports import quick_imports
 from fedfuse.cli.interrupts import hear_interrupts, ignore_interrupts
 from fedfuse.cli.letters import use_known_letters
+from fedfuse.core.asked import asked_by_command_line
 from fedfuse.core.errors import ConfigError, FedfuseError, OlderKeyWarning, unknown
 from fedfuse.core.version import __version__
 
@@ -26,6 +27,11 @@ LISTED = {"methods": 1, "datasets": 1, "models": 1, "presets": 1, "parts": 2, "k
 
 def main() -> None:
     """Run the command line; mistakes end with one sentence and exit code 2, a run that taught nothing with 3."""
+    with asked_by_command_line():
+        _main()
+
+
+def _main() -> None:
     hear_interrupts()
     warnings.showwarning = partial(_note, warnings.showwarning)
     use_known_letters()

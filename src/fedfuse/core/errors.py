@@ -6,11 +6,16 @@ import difflib
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
+from fedfuse.core.asked import in_words_of_asker
+
 
 class FedfuseError(Exception):
     """A mistake in the input or the surroundings; the command line prints its sentence and exits with 2."""
 
     exit_code: ClassVar[int] = 2
+
+    def __str__(self) -> str:
+        return in_words_of_asker(super().__str__())
 
 
 class ConfigError(FedfuseError):
@@ -41,6 +46,10 @@ class NothingLearntError(FedfuseError):
     """A run came to its end, and no model is another than at its start; the command line exits with 3."""
 
     exit_code: ClassVar[int] = 3
+
+
+class StopRun(FedfuseError):  # noqa: N818
+    """Raised by a listener: the run shall stop after the round that it is in, and be gone on with another time."""
 
 
 class MissingExtraError(FedfuseError):

@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fedfuse.core.asked import in_words_of_asker
 from fedfuse.experiment.comparison import Cell, Comparison, complete, finished_runs, plan, rehearse
 from fedfuse.experiment.comparison.running import silence
+from fedfuse.experiment.config import ExperimentConfig
+from fedfuse.experiment.earlier import other_experiment
 from fedfuse.experiment.estimate import Estimate, estimate_of
-from fedfuse.experiment.progress import listeners
+from fedfuse.experiment.progress import Progress, listeners
 from fedfuse.experiment.result import RunResult
 from fedfuse.experiment.run import Experiment, Given, run_folder
 from fedfuse.experiment.sweep import Sweep, plan_sweep
@@ -29,22 +32,24 @@ def run(
     seed: int | None = None,
     assignments: Sequence[str] = (),
     out: str | Path | None = None,
-    resume: bool = False,
+    resume: bool | None = None,
     overwrite: bool = False,
-    progress: bool | Listener = False,
+    progress: Progress = "auto",
     **sections: Any,
 ) -> RunResult:
-    """Run one experiment to its end, writing a run folder.
+    """Run one experiment to its end, writing a run folder. If it is there already it is read, or gone on with.
 
     ``experiment`` is a file, a preset, a run folder, a mapping of keys or an Experiment; ``sections`` are laid over it
-    key by key. ``progress`` prints a line per round, or is called with every event.
+    key by key. ``overwrite`` replaces whatever run the folder holds; ``resume=False`` refuses even this very one.
+    ``progress`` prints a line per round, or is called with every event.
 
     >>> fedfuse.run("digits", method="fedavg", federation={"rounds": 2}, training={"epochs": 1}).summary["rounds"]
     2
     """
     said = {key: value for key, value in (("method", method), ("seed", seed)) if value is not None}
     loaded = Experiment.load(experiment, assignments, **said, **sections)
-    folder = run_folder(experiment, out, resume)
+    is_there = not overwrite and is_run_in(experiment, loaded.config) if resume is None else resume
+    folder = run_folder(experiment, out, is_there)
     return loaded.run(folder, resume, overwrite, listeners(progress, loaded.config.label))
 
 
@@ -75,7 +80,7 @@ def compare(
     jobs: int = 1,
     out: str | Path | None = None,
     overwrite: bool = False,
-    progress: bool | Listener = False,
+    progress: Progress = "auto",
     over: Overs | Sequence[str] = (),
     **sections: Any,
 ) -> Comparison:
@@ -93,7 +98,7 @@ def compare(
     study = plan(given, chosen, [seeds] if isinstance(seeds, int) else seeds, assignments, out, sections, over)
     listener = _told(progress)
     for remark in study.remarks:
-        listener({"event": "study_remark", "remark": remark})
+        listener({"event": "study_remark", "remark": in_words_of_asker(remark)})
     return complete(rehearse(study.cells, overwrite), jobs, listener, study.folder)
 
 
@@ -109,7 +114,7 @@ def sweep(
     assignments: Sequence[str] = (),
     jobs: int = 1,
     out: str | Path | None = None,
-    progress: bool | Listener = False,
+    progress: Progress = "auto",
     **sections: Any,
 ) -> Sweep:
     """Try settings of an experiment: every combination, or as many as ``budget`` says, those next that did well so far.
@@ -127,7 +132,7 @@ def sweep(
     plan = plan_sweep(experiment, over, budget, chosen, assignments, sections, sampler, sampler_seed, prune, out)
     listener = _told(progress)
     for remark in plan.remarks:
-        listener({"event": "study_remark", "remark": remark})
+        listener({"event": "study_remark", "remark": in_words_of_asker(remark)})
     return plan.run(jobs, listener)
 
 
@@ -135,7 +140,7 @@ def run_all(
     experiments: Mapping[str, Experiment] | Mapping[Path, Experiment],
     *,
     jobs: int = 1,
-    progress: bool | Listener = False,
+    progress: Progress = "auto",
 ) -> dict[Path, RunResult]:
     """Run experiments, each into the folder that it stands under. Runs that are there are kept, unfinished ones go on.
 
@@ -147,6 +152,14 @@ def run_all(
     return {cell.folder.path: result for cell, result in finished_runs(cells, jobs, _told(progress))}
 
 
-def _told(progress: bool | Listener) -> Listener:
+def is_run_in(experiment: Given, config: ExperimentConfig) -> bool:
+    """Whether a run folder is given, and nothing is changed in it that makes it another run."""
+    if not isinstance(experiment, str | Path) or not Path(experiment).is_dir():
+        return False
+    folder = RunFolder(Path(experiment))
+    return folder.holds_a_run() and other_experiment(config, folder) is None
+
+
+def _told(progress: Progress) -> Listener:
     """Whoever hears of several runs, as one listener."""
     return next(iter(listeners(progress)), silence)

@@ -55,6 +55,7 @@ PAGES = {
     "metrics": "metrics.md",
     "engine": "engines.md",
     "attack": "robustness.md#attacks",
+    "track": "tracking.md",
     CLOCK: "clock.md",
 }
 """The page about all parts of a slot."""

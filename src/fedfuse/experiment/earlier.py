@@ -16,7 +16,7 @@ from fedfuse.federation.checkpoint import Saved, load_checkpoint
 from fedfuse.federation.events import read_events
 from fedfuse.federation.folder import RunFolder
 
-ELSEWHERE = "choose another --out, or --overwrite it"
+ELSEWHERE = "choose another --out, or replace it with --overwrite"
 
 
 def other_experiment(config: ExperimentConfig, folder: RunFolder) -> str | None:

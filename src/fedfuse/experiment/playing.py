@@ -49,10 +49,10 @@ class Play:
         if self.watch:
             for record in snapshot.server.history:
                 self.watch.add(record)
-        while not is_stopped and not self.is_over(snapshot):
+        while not is_stopped and not self.log.stop and not self.is_over(snapshot):
             snapshot = self.federation.advance(snapshot)
             self._look(snapshot)
-            is_stopped = self.stop is not None and self.stop(snapshot.server.history[-1])
+            is_stopped = bool(self.log.stop) or (self.stop is not None and self.stop(snapshot.server.history[-1]))
             if self._is_due(snapshot, time.monotonic() - saved_at) or is_stopped or self.is_over(snapshot):
                 self._save(snapshot)
                 saved_at = time.monotonic()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Literal
 
 from fedfuse.core.plain_json import dumps
 from fedfuse.experiment.assembly import cautions, notes
 from fedfuse.experiment.sheets import size
+from fedfuse.experiment.surroundings import surroundings
 from fedfuse.federation.events import Event, Listener
 
 SAID = 20
@@ -32,6 +36,8 @@ class Lines:
 
     def _lines(self, event: Event) -> Iterator[str]:
         label = event.get("run", self.label)
+        if event["event"] == "run_resumed":
+            yield f"{label}: goes on with what is there"
         if event["event"] == "round_finished":
             yield f"{label}: round {event['round']}/{self.rounds} {accuracies(event)}"
         elif event["event"] == "study_run_finished":
@@ -45,11 +51,29 @@ class Lines:
             yield sentence
 
 
-def listeners(progress: bool | Listener, label: str = "") -> tuple[Listener, ...]:
-    """Who hears of a run: nobody, one who prints, or whoever is given."""
+Progress = bool | Listener | Literal["auto"]
+"""Whether and how runs are shown: lines, nothing, whatever is called with every event, or what fits the place."""
+
+
+class Kept:
+    """A listener for programs, which says nothing but that a run was there already and not begun."""
+
+    def __init__(self, label: str = "", say: Callable[[str], None] | None = None) -> None:
+        self.label = label
+        self.say = say or partial(print, file=sys.stderr)
+
+    def __call__(self, event: Event) -> None:
+        if event["event"] in ("run_found", "run_resumed"):
+            self.say(f"{event.get('run', self.label)}: {notice(event) or 'goes on with what is there'}")
+
+
+def listeners(progress: Progress, label: str = "") -> tuple[Listener, ...]:
+    """Who hears of a run: nobody, one who prints, whoever is given, or whoever fits the place where Python runs."""
     if callable(progress):
         return (progress,)
-    return (Lines(label),) if progress else ()
+    if progress != "auto":
+        return (Lines(label),) if progress else ()
+    return (Kept(label) if surroundings() == "script" else Lines(label),)
 
 
 class Mishaps:
@@ -81,6 +105,7 @@ MISHAPS = {
     "client_retried": "client {client} was retried: {reason}",
     "work_retried": "{what} was retried: {reason}",
     "checkpoint_skipped": "{file} was passed over, and the run goes on from the checkpoint before: {reason}",
+    "tracker_failed": "{tracker} keeps no more of this run, which goes on: {reason}",
     "version_changed": (
         "{what} was {before} and is {now} now: the last digits may differ from those of a run in one go"
     ),

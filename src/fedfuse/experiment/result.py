@@ -33,6 +33,8 @@ class RunResult:
     summary: dict[str, Any]
     history: tuple[RoundRecord, ...]
     is_finished: bool = True
+    stopped: str = field(default="", compare=False)
+    """Why it is not finished, if a listener stopped it."""
     runs_own_code: bool = field(default=False, compare=False)
     """Whether this process made the run, and so has called whatever builds its models already."""
 
@@ -123,15 +125,19 @@ class RunResult:
         return frame_of(self.records())
 
     def __repr__(self) -> str:
-        about, state = self.summary, "" if self.is_finished else "unfinished, "
+        about, state = self.summary, "" if self.is_finished else f"{self._unfinished}, "
         models = ", ".join(f"{name} {percent(accuracy)}" for name, accuracy in self.accuracy.items())
         return (
             f"RunResult({about['name']} {about['method']} seed {about['seed']}: {models}, {state}"
             f"{about['rounds']} rounds, {about['seconds']:.1f} s, {self.folder.path})"
         )
 
+    @property
+    def _unfinished(self) -> str:
+        return f"stopped ({self.stopped})" if self.stopped else "unfinished"
+
     def _repr_html_(self) -> str:
-        state = "" if self.is_finished else f"unfinished, {self.summary['rounds']} rounds so far, "
+        state = "" if self.is_finished else f"{escape(self._unfinished)}, {self.summary['rounds']} rounds so far, "
         return f"{summary_sheet(self.summary).html()}<p>{state}{escape(str(self.folder.path))}</p>"
 
 

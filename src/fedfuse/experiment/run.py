@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from fedfuse.core.errors import ConfigError, RunFolderError
+from fedfuse.core.errors import ConfigError, RunFolderError, StopRun
 from fedfuse.core.files import write_text
 from fedfuse.core.origin import origin
 from fedfuse.experiment import presets
@@ -38,6 +38,7 @@ from fedfuse.experiment.playing import Play, Stop
 from fedfuse.experiment.provenance import data_called
 from fedfuse.experiment.result import RunResult
 from fedfuse.experiment.stored import check_models, load_run
+from fedfuse.experiment.tracking import tracked
 from fedfuse.experiment.variants import folder_words, words_of
 from fedfuse.experiment.variants.words import shortened_words
 from fedfuse.federation import Engine, Snapshot, confusion
@@ -98,21 +99,27 @@ class Experiment:
     def run(
         self,
         out: str | Path | None = None,
-        resume: bool = False,
+        resume: bool | None = None,
         overwrite: bool = False,
         listeners: tuple[Listener, ...] = (),
         engine: Engine | None = None,
         stop: Stop | None = None,
     ) -> RunResult:
-        """Run to the end, writing a run folder; with ``resume``, go on where a former process stopped.
+        """Run to the end, writing a run folder.
 
-        ``engine`` is one that is open already, in place of the experiment's own. ``stop`` is called with the record of
-        every round; where it says true, the run stops after that round, unfinished, and ``resume`` goes on with it.
+        If the folder holds this very run already, it is read, or gone on with where it stopped; ``overwrite`` runs it
+        anew, and ``resume=False`` refuses any run that is there. ``engine`` is one that is open already, in place of
+        the experiment's own. ``stop`` is called with the
+        record of every round; where it says true, the run stops after that round, unfinished.
         """
+        resume = not overwrite if resume is None else resume
         folder = RunFolder(Path(out) if out is not None else self.default_folder)
         with folder.opened():
             self._check_claim(folder, resume, overwrite)
-            with closing(EventLog(folder.events, listeners)) as log:
+            with (
+                tracked(self.config, folder, listeners) as trackers,
+                closing(EventLog(folder.events, (*listeners, *trackers))) as log,
+            ):
                 return _Run(self.config, folder, log, resume, engine, stop).finish()
 
     def prepare(self, folder: RunFolder, resume: bool = False, overwrite: bool = False) -> None:
@@ -209,9 +216,18 @@ class _Run:
             snapshot = play.rounds(saved.snapshot if saved else play.start())
         finally:
             built.federation.engine.close()
-        if not play.is_over(snapshot):
-            return load_run(self.folder.path, trust_own_code=True)
-        return self._conclude(built, snapshot, play)
+        if play.is_over(snapshot):
+            return self._conclude(built, snapshot, play)
+        if self.log.stop:
+            return self._stopped(self.log.stop, snapshot)
+        return load_run(self.folder.path, trust_own_code=True)
+
+    def _stopped(self, stop: StopRun, snapshot: Snapshot) -> RunResult:
+        """What a run came to that a listener stopped; before its first round there is nothing to look at."""
+        if not snapshot.server.round:
+            raise stop
+        self.log.emit("run_stopped", round=snapshot.server.round, reason=str(stop))
+        return replace(load_run(self.folder.path, trust_own_code=True), stopped=str(stop) or "a listener stopped it")
 
     def _found(self) -> RunResult:
         """A run that is over is read, if all of it is still there."""

@@ -13,7 +13,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from fedfuse.core.errors import RunFolderError
+from fedfuse.core.errors import RunFolderError, StopRun
 from fedfuse.core.files import flush
 from fedfuse.core.plain_json import dumps
 
@@ -50,6 +50,8 @@ class EventLog:
     def __init__(self, path: Path | None = None, listeners: tuple[Listener, ...] = ()) -> None:
         self.path = path
         self.listeners = listeners
+        self.stop: StopRun | None = None
+        """What a listener raised who wants the run to stop after this round."""
         self._file: FileIO | None = None
         self._length, self._digest = 0, hashlib.sha256()
 
@@ -111,7 +113,10 @@ class EventLog:
 
     def _tell(self, entry: Event) -> None:
         for listener in self.listeners:
-            listener(entry)
+            try:
+                listener(entry)
+            except StopRun as stop:
+                self.stop = self.stop or stop
 
 
 def read_events(path: Path) -> Iterator[dict[str, Any]]:

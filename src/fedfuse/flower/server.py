@@ -16,6 +16,7 @@ from pathlib import Path
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
+from fedfuse.core.asked import asked_by_command_line
 from fedfuse.core.errors import ConfigError
 from fedfuse.engines import FlowerEngineSettings
 from fedfuse.experiment.config import ExperimentConfig, read_yaml, validate
@@ -44,6 +45,11 @@ def server_app(experiment: str | Path) -> ServerApp:
 
 
 def _main(experiment: str | Path, grid: Grid, context: Context) -> None:
+    with asked_by_command_line():
+        _run(experiment, grid, context)
+
+
+def _run(experiment: str | Path, grid: Grid, context: Context) -> None:
     end_with_parent()
     parties = Parties.here()
     for sentence in ending(parties.folder) if parties.folder else ():

@@ -49,7 +49,7 @@ def test_whom_a_change_does_not_reach_is_said() -> None:
 
 def test_a_change_that_fits_nobody_is_refused_with_the_nearest_key() -> None:
     sentence = (
-        "--set method.local.strenght=5 fits no method of this comparison: "
+        "the assignment method.local.strenght=5 fits no method of this comparison: "
         "method.local: unknown key 'strenght' (did you mean 'strength'?)"
     )
     for methods in ("fedprox,fedavg", "fedavg,fedprox", "fedprox"):
@@ -67,9 +67,9 @@ def test_a_change_that_fits_nobody_is_refused_with_the_nearest_key() -> None:
         ("method.local.kind=proximity", "unknown kind 'proximity'"),
         ("methods.feddf.fuse.distiller.stepz=1", "methods.feddf.fuse.distiller: unknown key 'stepz'"),
         ("methods.fedpox.local.strength=1", "unknown method 'fedpox' (did you mean 'fedprox'?)"),
-        ("method=feddf", "--set method=feddf and --methods both say which method is run"),
-        ("method.name=feddf", "--set method.name=feddf and --methods both say"),
-        ("method={local: {strength: 3}}", "and --methods both say"),
+        ("method=feddf", "the assignment method=feddf and methods= both say which method is run"),
+        ("method.name=feddf", "the assignment method.name=feddf and methods= both say"),
+        ("method={local: {strength: 3}}", "and methods= both say"),
     ],
 )
 def test_a_wrong_change_is_refused(assignment: str, sentence: str) -> None:
@@ -117,11 +117,11 @@ def test_without_methods_and_seeds_the_files_have_their_own(tmp_path: Path) -> N
 
 
 def test_methods_and_seeds_said_twice_are_refused() -> None:
-    with pytest.raises(ConfigError, match="--methods fedavg,feddf,fedavg: write different methods"):
+    with pytest.raises(ConfigError, match="methods=fedavg,feddf,fedavg: write different methods"):
         study(methods="fedavg,feddf,fedavg")
     with pytest.raises(ConfigError, match="digits: seed is -1, but should be greater"):
         plan(["digits"], [], [-1], [], None)
-    with pytest.raises(ConfigError, match="--set seed=5 and --seeds both say which seed is run"):
+    with pytest.raises(ConfigError, match="the assignment seed=5 and seeds= both say which seed is run"):
         plan(["digits"], [], [0, 1], ["seed=5"], None)
 
 
@@ -172,7 +172,7 @@ def test_keys_of_a_part_vary_only_where_the_part_is() -> None:
 
 def test_methods_may_be_what_varies() -> None:
     assert varied("method=fedavg,feddf", methods="") == ["digits fedavg seed 0", "digits feddf seed 0"]
-    with pytest.raises(ConfigError, match="--over method=fedavg,feddf and --methods both say"):
+    with pytest.raises(ConfigError, match="over=method=fedavg,feddf and methods= both say"):
         varied("method=fedavg,feddf")
 
 
@@ -192,7 +192,7 @@ def test_a_wrong_variation_is_refused(over: str, sentence: str) -> None:
 
 
 def test_what_is_set_is_not_varied_as_well() -> None:
-    with pytest.raises(ConfigError, match=r"alpha=3 and --over partition.alpha=1,2 both say what it is"):
+    with pytest.raises(ConfigError, match=r"alpha=3 and over=partition.alpha=1,2 both say what it is"):
         varied("partition.alpha=1,2", assignments=["partition.alpha=3"])
     with pytest.raises(ConfigError, match="1,000,000 combinations"):
         varied("partition.alpha=1..1000", "training.epochs=1..1000")

@@ -142,6 +142,6 @@ def test_a_run_that_this_version_cannot_read_is_another_experiment(study: Study,
     run(study()[:1])
     config = tmp_path / "study" / "fedavg-0" / "config.yaml"
     config.write_text(config.read_text() + "gone: 1\n")
-    with pytest.raises(RunFolderError, match=r"cannot read \(.*unknown key 'gone'.*\); choose another --out"):
+    with pytest.raises(RunFolderError, match=r"cannot read \(.*unknown key 'gone'.*\); choose another out="):
         rehearse(study(), overwrite=False)
     assert kept(rehearse(study(), overwrite=True)) == {**ALL, "fedavg-0": False}

@@ -54,9 +54,9 @@ def test_finished_runs_are_read_even_without_their_data(
 
 def test_runs_that_differ_in_more_than_the_seed_are_never_averaged(there: Path, tmp_path: Path) -> None:
     comparison = fedfuse.compare([there / "a0", there / "a1", there / "b0"], out=tmp_path)
-    assert [(row.experiment, row.seeds) for row in comparison.rows] == [
-        ("experiment-alpha=1", (0, 1)),
-        ("experiment-alpha=5", (0,)),
+    assert [(row.experiment, row.variant, row.seeds) for row in comparison.rows] == [
+        ("experiment", "alpha=1", (0, 1)),
+        ("experiment", "alpha=5", (0,)),
     ]
 
 

@@ -29,7 +29,7 @@ def test_assignments_reach_into_a_method_given_by_name() -> None:
 
 
 def test_assignment_below_a_value_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"--set seed.x=1: 'seed' is 3 and has no keys below it"):
+    with pytest.raises(ConfigError, match=r"the assignment seed.x=1: 'seed' is 3 and has no keys below it"):
         assign({**SMALL, "seed": 3}, ["seed.x=1"])
 
 

@@ -126,7 +126,7 @@ def test_lists_and_mappings_are_values() -> None:
     ("over", "options", "sentence"),
     [
         ([], {}, "a sweep needs something to vary"),
-        ([RATE], {}, "--budget 30, or how many numbers: training.optimizer.learning_rate=0.01..1.0:log:5"),
+        ([RATE], {}, "budget=30, or how many numbers: training.optimizer.learning_rate=0.01..1.0:log:5"),
         ([RATE], {"sampler": "gird", "budget": 3}, "unknown sampler 'gird' (did you mean 'grid'?)"),
         (["training.epochs=1,2"], {"sampler": "random"}, "how many trials?"),
         (["training.epochs=1,2"], {"sampler": "random", "budget": 10**9}, "from 1 to 100,000"),

@@ -201,7 +201,7 @@ def test_rounds_that_are_judged_by_their_best_count_so(tmp_path: Path) -> None:
         ({"sampler_seed": 1}, "seed is 5 there and 1 here"),
         ({"seeds": [3]}, "seeds is [0] there and [3] here"),
         ({"prune": False}, "prune is True there and False here"),
-        ({"training": {"epochs": 3}}, "its experiment, or what --set changes in it, is not this one"),
+        ({"training": {"epochs": 3}}, "its experiment, or what is changed in it, is not this one"),
     ],
 )
 def test_another_sweep_in_its_place_is_refused(whole: Sweep, options: dict[str, Any], sentence: str) -> None:

@@ -53,7 +53,7 @@ def test_what_commas_and_dots_say(text: str, values: tuple[Any, ...]) -> None:
         ("a=0..1:5:6", "not '6'"),
         ("a=0.0..1:1", "from 2 to 10,000 steps"),
         ("a=[1,2", "is not YAML"),
-        ("seed=0,1", "write --seeds 0,1,2"),
+        ("seed=0,1", "write seeds=0,1,2"),
         ("name=a,b", "names from what varies"),
         (f"a={'9' * 5000}..1", "a number has too many digits"),
         (".".join("a" * 60) + "=1", "keys deep"),
@@ -62,7 +62,7 @@ def test_what_commas_and_dots_say(text: str, values: tuple[Any, ...]) -> None:
 def test_what_is_no_list_of_values_is_refused_in_one_sentence(text: str, sentence: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(sentence)) as refused:
         axes_of([text])
-    assert str(refused.value).startswith("--over ")
+    assert str(refused.value).startswith("over=")
     assert "\n" not in str(refused.value)
 
 

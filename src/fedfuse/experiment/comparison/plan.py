@@ -15,6 +15,7 @@ from fedfuse.experiment.config import Raw, merge
 from fedfuse.experiment.config.changes import Change, changes_of
 from fedfuse.experiment.earlier import is_this_very
 from fedfuse.experiment.run import Experiment, Given, read_raw, where
+from fedfuse.experiment.tracking import grouped
 from fedfuse.experiment.variants import Axis, axes_of, folder_words, words_of
 from fedfuse.experiment.variants.axes import Overs
 from fedfuse.experiment.variants.words import shortened_words
@@ -106,7 +107,7 @@ def _planned(
         for seed in seeds or [one.config.seed]:
             config = one.with_seed(seed, axes)
             folder = RunFolder(base / f"{config.name}-{config.method.called}-seed{seed}")
-            cells.append(Cell(Experiment(config), folder))
+            cells.append(Cell(Experiment(grouped(config, base.name)), folder))
     return Plan(cells, cells[0].folder.path.parent, remarks)
 
 

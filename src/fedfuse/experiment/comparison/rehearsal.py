@@ -11,6 +11,7 @@ from fedfuse.engines import LocalEngineSettings
 from fedfuse.experiment.assembly import Loaded, build, load_examples
 from fedfuse.experiment.comparison.plan import Cell
 from fedfuse.experiment.earlier import has_other_origin, other_data, other_experiment, refusal, unusable
+from fedfuse.experiment.tracking import check_trackers
 from fedfuse.federation.events import EventLog
 
 SILENCE = EventLog()
@@ -23,6 +24,8 @@ def rehearse(cells: Sequence[Cell], overwrite: bool) -> list[Cell]:
     of the code, a damaged run) is replaced with ``overwrite``, and so nothing is lost if the same command is given
     again. Without it, all but another version are mistakes. If every run is finished, no data is needed to read them.
     """
+    for cell in cells:
+        check_trackers(cell.experiment.config)
     decided = [_decided(cell, _another_run(cell, overwrite), overwrite) for cell in cells]
     if all(cell.is_finished and (cell.is_given or not overwrite) for cell in decided):
         return decided

@@ -7,9 +7,11 @@ events or ``study_run_advanced``, and ``study_run_finished``; at last ``study_co
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from fedfuse.core.errors import StopRun
 from fedfuse.experiment.comparison.outcome import conclude
 from fedfuse.experiment.comparison.plan import Cell
 from fedfuse.experiment.comparison.processes import in_processes
@@ -32,10 +34,14 @@ def complete(
     results: dict[Cell, RunResult] = {}
     try:
         results.update(finished_runs(cells, jobs, listener))
+    except StopRun:
+        if not results:
+            raise
     finally:
         if results:
             comparison = conclude(cells, results, folder or cells[0].folder.path.parent)
-            listener({"event": "study_concluded", "comparison": comparison})
+            with suppress(StopRun):  # there is nothing left to stop
+                listener({"event": "study_concluded", "comparison": comparison})
     return comparison
 
 
@@ -57,6 +63,8 @@ def _one_by_one(cells: Sequence[Cell], listener: Listener) -> Iterator[tuple[Cel
     for cell in cells:
         listener(told_of(cell, "study_run_started", rounds=cell.experiment.config.federation.rounds, done=0))
         result = _run(cell, listener)
+        if not result.is_finished:  # a listener had enough, and means all that was to come
+            raise StopRun(result.stopped)
         listener(told_of(cell, "study_run_finished", summary=result.summary))
         yield cell, result
 

@@ -6,9 +6,9 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from fedfuse.catalogue.keys import suggested
 from fedfuse.core.errors import ConfigError, shortened
@@ -28,6 +28,7 @@ from fedfuse.models import AnyArchitecture
 from fedfuse.parts.fuse import EnsembleOnly
 from fedfuse.parts.sources import AnySource, HeldOut, OtherDataset
 from fedfuse.privacy import PrivacySettings
+from fedfuse.report.trackers import AnyTracker, as_list
 from fedfuse.runtime.compute import ComputeSettings
 from fedfuse.runtime.training import TrainingSettings
 
@@ -79,6 +80,9 @@ class ExperimentConfig(Settings):
     evaluation: EvaluationSettings = Field(default_factory=EvaluationSettings, description="what is measured")
     compute: ComputeSettings = Field(default_factory=ComputeSettings, description="device, threads, precision")
     engine: AnyEngine = Field(default_factory=LocalEngineSettings, description="where clients run")
+    track: Annotated[tuple[AnyTracker, ...], BeforeValidator(as_list)] = Field(
+        (), description="programs that keep the curves of runs, by kind or address"
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -167,8 +171,8 @@ class ExperimentConfig(Settings):
         return dump_yaml(self.model_dump(mode="json"))
 
     def identity(self) -> Raw:
-        """What determines the result's bits: everything but the name and the engine, and the code from outside."""
-        not_bits: dict[str, Any] = {"name": True, "engine": True, "methods": True, "method": {"label"}}
+        """What determines the result's bits: all but the name, the engine and trackers, and the code from outside."""
+        not_bits: dict[str, Any] = {"name": True, "engine": True, "track": True, "methods": True, "method": {"label"}}
         not_bits["evaluation"] = {"pictures", *_as_before(self.evaluation, NEWER_EVALUATION)}
         not_bits["data"] = self.data.unsaid
         if isinstance(self.source, OtherDataset):

@@ -133,5 +133,5 @@ class Ledger:
 
 def _difference(key: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     if key == "experiment":
-        return "its experiment, or what --set changes in it, is not this one"
+        return "its experiment, or what is changed in it, is not this one"
     return f"{key} is {before.get(key)} there and {now[key]} here"

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fedfuse.core.errors import FedfuseError, MissingExtraError, RunFolderError
+from fedfuse.core.errors import FedfuseError, MissingExtraError, RunFolderError, StopRun
 from fedfuse.core.imports import check_findable_elsewhere
 from fedfuse.data.given import handed_over
 from fedfuse.experiment.comparison.plan import Cell
@@ -21,6 +21,7 @@ from fedfuse.experiment.sweep.pruning import Pruning
 from fedfuse.experiment.sweep.space import Space, Values
 from fedfuse.experiment.sweep.suggesting import Known, Suggester
 from fedfuse.experiment.sweep.trial import Curve, Outcome, curve_of
+from fedfuse.experiment.tracking import grouped
 from fedfuse.federation import RoundRecord
 from fedfuse.federation.events import Listener
 from fedfuse.federation.folder import RunFolder
@@ -77,7 +78,9 @@ class Course:
             while (cell := trial.next_run()) is not None:
                 self.listener(told_of(cell, "study_run_started", rounds=trial.rounds, done=0))
                 listeners = (named(cell, self.listener),)
-                cell.experiment.run(cell.folder.path, resume=True, listeners=listeners, stop=trial.stops)
+                result = cell.experiment.run(cell.folder.path, resume=True, listeners=listeners, stop=trial.stops)
+                if result.stopped:
+                    raise StopRun(result.stopped)
                 self.listener(told_of(cell, "study_run_stopped"))
         self._end(trial)
 
@@ -152,7 +155,7 @@ class TrialAtWork:
         """What is wrong with a trial is its outcome; what is wrong with the surroundings ends the sweep."""
         try:
             yield
-        except (MissingExtraError, RunFolderError):
+        except (MissingExtraError, RunFolderError, StopRun):
             raise
         except FedfuseError as error:
             self.outcome = Outcome("failed", curves=tuple(self._curves), reason=str(error))
@@ -194,7 +197,10 @@ class TrialAtWork:
     def _cell(self, seed: int) -> Cell:
         config = self.course.space.config(self.values, seed)
         self._judge = replace(self.course.judge, ensemble=config.answers_as_ensemble)
-        cell = Cell(Experiment(config), RunFolder(self.course.ledger.run_folder(self.number, seed)))
+        cell = Cell(
+            Experiment(grouped(config, self.course.ledger.folder.name)),
+            RunFolder(self.course.ledger.run_folder(self.number, seed)),
+        )
         self.rounds, self._log, self._seen, self.is_stopped = config.federation.rounds, cell.folder.events, 0, False
         return cell
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fedfuse.core.errors import ConfigError, unknown
+from fedfuse.core.errors import ConfigError, StopRun, unknown
 from fedfuse.experiment.comparison.running import silence
 from fedfuse.experiment.config import ExperimentConfig, merge, validate
 from fedfuse.experiment.config.changes import Change, apply, changes_of
@@ -102,10 +103,12 @@ class SweepPlan:
             told = {"runs": budget * len(self.seeds), "finished": len(ledger.outcomes) * len(self.seeds)}
             listener({"event": "study_started", **told})
             try:
-                course.play(budget, jobs)
+                with suppress(StopRun):  # a listener had enough
+                    course.play(budget, jobs)
             finally:
                 found = self._concluded(ledger, budget)
-                listener({"event": "sweep_concluded", "sweep": found})
+                with suppress(StopRun):
+                    listener({"event": "sweep_concluded", "sweep": found})
             return found
 
     def _concluded(self, ledger: Ledger, budget: int) -> Sweep:

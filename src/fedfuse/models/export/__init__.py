@@ -67,5 +67,5 @@ def _format(file: Path, overwrite: bool) -> Format:
     if file.suffix not in FORMATS:
         raise ConfigError(f"{file}: the format is told by the suffix; give a name that ends in {', '.join(FORMATS)}")
     if file.exists() and not overwrite:
-        raise ConfigError(f"{file} exists already; add --overwrite (overwrite=True) or give another name")
+        raise ConfigError(f"{file} exists already; add --overwrite or give another name")
     return FORMATS[file.suffix]

@@ -92,7 +92,7 @@ class TestRefusals:
     def test_a_file_that_is_there_is_kept_unless_told_otherwise(self, tmp_path):
         path = tmp_path / "g.safetensors"
         path.write_bytes(b"precious")
-        with pytest.raises(RunFolderError, match="already there; add --overwrite"):
+        with pytest.raises(RunFolderError, match="already there; add overwrite=True"):
             train_generator(tiny_images(), 2, TINY, path)
         assert path.read_bytes() == b"precious"
         train_generator(tiny_images(), 2, TINY, path, overwrite=True)
