@@ -201,10 +201,10 @@ def test_what_only_python_can_hand_over(changes: dict[str, Any], sentence: str) 
 @pytest.mark.parametrize(
     ("assignment", "sentence"),
     [
-        ("name=\udcff", r"--set 'name=\udcff': the value is not YAML"),
+        ("name=\udcff", r"the assignment 'name=\udcff': the value is not YAML"),
         ("\udcff=1", r"'\udcff' holds half of a character"),
         ("a." * 100 + "a=1", "nothing lies more than 50 keys deep"),
-        ("training.epochs=[", "--set training.epochs=[: the value is not YAML"),
+        ("training.epochs=[", "the assignment training.epochs=[: the value is not YAML"),
         ("seed=" + "9" * 5000, "a number is longer than 100 digits"),
         ("seed=!!set {a}", "nothing of the kind '!!set'"),
         ("name=" + "a" * 2_000_000, "is longer than a megabyte"),
