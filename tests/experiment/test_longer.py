@@ -140,7 +140,7 @@ def test_what_cannot_go_on_is_refused_with_the_reason(
     before = sorted((tmp_path / "run").rglob("*"))
     with pytest.raises(RunFolderError, match=re.escape(sentence)) as refused:
         experiment(**wanted).run(tmp_path / "run", resume=True)
-    assert str(refused.value).endswith("choose another --out, or replace it with --overwrite")
+    assert str(refused.value).endswith("choose another out=, or replace it with overwrite=True")
     assert sorted((tmp_path / "run").rglob("*")) == before
 
 
