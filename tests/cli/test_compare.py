@@ -89,13 +89,7 @@ def test_overwrite_replaces_only_the_run_that_another_experiment_made(tmp_path: 
     before = {run: (tmp_path / "study" / run / "events.jsonl").read_text() for run in RUNS}
     other = settings("methods.fedprox.local.strength=5")
     said = only_sentence(in_process(*STUDY, *other))
-<<<<<<< HEAD
-    assert (
-        "method.local.strength is 0.01 there and 5.0 here; choose another --out, or replace it with --overwrite" in said
-    )
-=======
     assert "strength is 0.01 there and 5.0 here; choose another --out, or replace it with --overwrite" in said
->>>>>>> main
     done = in_process(*STUDY, *other, "--overwrite")
     assert done.returncode == 0, done.stderr
     after = {run: (tmp_path / "study" / run / "events.jsonl").read_text() for run in RUNS}
