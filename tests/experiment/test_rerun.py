@@ -75,7 +75,9 @@ def test_a_listener_stops_a_run_after_its_round_and_the_next_call_goes_on(tmp_pa
 
 def test_a_stopped_run_ends_there_for_good_if_no_more_rounds_are_wanted(tmp_path: Path) -> None:
     fedfuse.run(TINY, federation={"rounds": 3}, out=tmp_path / "run", progress=StopAfter(2))
-    ended = fedfuse.run(TINY, federation={"rounds": 2}, out=tmp_path / "run")
+    with pytest.raises(RunFolderError, match="already holds a run; add resume=True"):
+        fedfuse.run(TINY, federation={"rounds": 2}, out=tmp_path / "run")
+    ended = fedfuse.run(TINY, federation={"rounds": 2}, out=tmp_path / "run", resume=True)
     assert ended.is_finished
     fedfuse.run(TINY, federation={"rounds": 2}, out=tmp_path / "two")
     assert finals(tmp_path / "run") == finals(tmp_path / "two")

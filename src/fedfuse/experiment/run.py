@@ -112,9 +112,10 @@ class Experiment:
         the experiment's own. ``stop`` is called with the
         record of every round; where it says true, the run stops after that round, unfinished.
         """
-        resume = not overwrite if resume is None else resume
         folder = RunFolder(Path(out) if out is not None else self.default_folder)
         with folder.opened():
+            if resume is None:
+                resume = not overwrite and not self._has_other_length(folder)
             self._check_claim(folder, resume, overwrite)
             with (
                 tracked(self.config, folder, listeners) as trackers,
@@ -134,6 +135,11 @@ class Experiment:
                 write_text(folder.config, self.config.to_yaml())
             elif (length := length_of(self.config, folder)).differs:
                 length.apply(folder)
+
+    def _has_other_length(self, folder: RunFolder) -> bool:
+        """Whether the folder holds this run with another number of rounds, which is made longer only if asked to."""
+        is_same = folder.holds_a_run() and other_experiment(self.config, folder) is None
+        return is_same and length_of(self.config, folder).differs
 
     def _check_claim(self, folder: RunFolder, resume: bool, overwrite: bool) -> None:
         if resume and overwrite:
