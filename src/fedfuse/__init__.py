@@ -96,6 +96,7 @@ __all__ = [
     "search",
     "starter",
     "sweep",
+    "watch",
 ]
 
 _PLACES = {
@@ -188,6 +189,7 @@ _PLACES = {
     "search": "fedfuse.experiment.searching",
     "starter": "fedfuse.experiment.starter",
     "sweep": "fedfuse.experiment.api",
+    "watch": "fedfuse.experiment.looking.watching",
 }
 """Where a name is imported from when it is first used: torch takes seconds, which ``fedfuse --help`` need not pay."""
 
@@ -214,6 +216,7 @@ if TYPE_CHECKING:
         list_presets,
     )
     from fedfuse.experiment.looking.gathering import load_runs
+    from fedfuse.experiment.looking.watching import watch
     from fedfuse.experiment.privacy_plan import PrivacyPlan, plan_privacy
     from fedfuse.experiment.provenance import Provenance
     from fedfuse.experiment.replay import LastRound, replay

@@ -19,6 +19,7 @@ SECTIONS = {
         "table": "fedfuse.cli.table:table",
         "plot": "fedfuse.cli.plot:plot",
         "report": "fedfuse.cli.report:report",
+        "watch": "fedfuse.cli.watch:watch",
     },
     "Models": {
         "fuse": "fedfuse.cli.fuse:fuse",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fedfuse.cli.options import Assignments, Estimated, Jobs, Overs, Quiet, Verbose, Workers
+from fedfuse.cli.options import Assignments, Estimated, Jobs, Opened, Overs, Port, Quiet, Verbose, Watched, Workers
 from fedfuse.cli.words import go_on_with, seeds_of, words_of
 from fedfuse.experiment.finding import check_keys, check_method
 
@@ -35,6 +35,9 @@ def compare(
     workers: Workers = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
+    watch: Watched = False,
+    port: Port = None,
+    open_it: Opened = False,
 ) -> None:
     """Run methods, seeds and variants side by side. Runs that are there are kept, unfinished ones go on."""
     for experiment in experiments:
@@ -46,6 +49,7 @@ def compare(
     from fedfuse.cli.batch import batch_progress
     from fedfuse.cli.console import print_estimate, print_facts, print_sheet, say
     from fedfuse.cli.verbose import Narrator, together
+    from fedfuse.cli.watch import watched
     from fedfuse.experiment.comparison import complete, plan, rehearse
     from fedfuse.experiment.estimate import estimate_all
     from fedfuse.experiment.looking.metric_sheets import comparison_metric_sheets
@@ -69,7 +73,7 @@ def compare(
     try:
         with screen.status("checking all runs"):
             cells = rehearse(study.cells, overwrite)
-        with progress:
+        with watched([cell.folder.path for cell in cells], watch, port, open_it), progress:
             complete(cells, jobs, listener, study.folder)
     except KeyboardInterrupt:
         raise go_on_with("the same command") from None

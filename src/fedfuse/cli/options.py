@@ -20,3 +20,6 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="print nothing but er
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="also print every event, a line each")]
 Workers = Annotated[int | None, typer.Option(min=0, help="clients of a run at the same time, in processes; same bits")]
 Jobs = Annotated[int, typer.Option(min=1, help="runs at the same time, each in its own process; same bits")]
+Watched = Annotated[bool, typer.Option("--watch", help="serve a live page about it on this machine")]
+Port = Annotated[int | None, typer.Option(min=0, max=65535, help="of the live page (default: a free one)")]
+Opened = Annotated[bool, typer.Option("--open", help="open the live page in a browser")]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fedfuse.cli.imports import quick_imports
-from fedfuse.cli.options import Assignments, Estimated, Quiet, Verbose, Workers
+from fedfuse.cli.options import Assignments, Estimated, Opened, Port, Quiet, Verbose, Watched, Workers
 from fedfuse.cli.words import go_on_with
 from fedfuse.experiment.finding import check_keys
 
@@ -27,6 +27,9 @@ def run(
     estimate: Estimated = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
+    watch: Watched = False,
+    port: Port = None,
+    open_it: Opened = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the run's events, a line of JSON each")] = False,
 ) -> None:
     """Run one experiment."""
@@ -40,6 +43,7 @@ def run(
         from fedfuse.cli.progress import RunProgress
         from fedfuse.cli.remarks import how_to_go_on, nothing_to_resume
         from fedfuse.cli.verbose import Narrator
+        from fedfuse.cli.watch import watched
         from fedfuse.experiment.estimate import estimate_of
         from fedfuse.experiment.lessons import check_that_something_was_learnt
         from fedfuse.experiment.looking.metric_sheets import metric_sheets
@@ -57,7 +61,7 @@ def run(
         say(nothing_to_resume(config, folder))
     screen = Console(quiet=quiet)
     told = (Narrator(screen),) if verbose and not quiet else ()
-    with RunProgress(screen) as progress:
+    with watched([folder], watch, port, open_it), RunProgress(screen) as progress:
         progress.begin(config.label, config.federation.rounds)
         try:
             result = loaded.run(folder, resume, overwrite, (print_event if as_json else progress, *told))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedfuse.cli.options import Assignments, Estimated, Jobs, Overs, Quiet, Verbose, Workers
+from fedfuse.cli.options import Assignments, Estimated, Jobs, Opened, Overs, Port, Quiet, Verbose, Watched, Workers
 from fedfuse.cli.words import go_on_with, seeds_of
 from fedfuse.experiment.finding import check_keys
 
@@ -41,6 +41,9 @@ def sweep(
     workers: Workers = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
+    watch: Watched = False,
+    port: Port = None,
+    open_it: Opened = False,
 ) -> None:
     """Try settings of an experiment and find the best. The same command goes on, with a larger budget too."""
     shortcuts = {"method": method, "engine.workers": workers}
@@ -51,6 +54,7 @@ def sweep(
     from fedfuse.cli.batch import batch_progress
     from fedfuse.cli.console import print_estimate, print_facts, print_sheet, say
     from fedfuse.cli.verbose import Narrator, together
+    from fedfuse.cli.watch import watched
     from fedfuse.experiment.sweep import plan_sweep
 
     chosen = seeds_of(seeds) if seeds else []
@@ -65,7 +69,7 @@ def sweep(
     trials = Trials(screen)
     listeners = (progress, trials, Narrator(screen)) if verbose and not quiet else (progress, trials)
     try:
-        with progress:
+        with watched([plan.folder], watch, port, open_it), progress:
             plan.run(jobs, together(*listeners))
     except KeyboardInterrupt:
         raise go_on_with("the same command") from None

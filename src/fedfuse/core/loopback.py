@@ -10,7 +10,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -40,6 +40,10 @@ class Page:
     text: str
     kind: str = "text/html"
     status: int = 200
+    policy: str | None = None
+    """What a browser may do for it, if that is more than to show it."""
+    tag: str | None = None
+    """Another one whenever the text is another; whoever has it already is not sent it again."""
 
 
 Pages = Mapping[str, Callable[[], Page]]
@@ -126,19 +130,29 @@ class _Request(BaseHTTPRequestHandler):
         if make is None:
             return Page("there is no such page\n", "text/plain", HTTPStatus.NOT_FOUND)
         try:
-            return make()
+            return self._if_new(make())
         except Exception:  # a page that fails must not say why to whoever asks
             return Page("this page cannot be shown now\n", "text/plain", HTTPStatus.INTERNAL_SERVER_ERROR)
+
+    def _if_new(self, page: Page) -> Page:
+        """Nothing for whoever says that they have it."""
+        is_known = page.tag is not None and self.headers.get("If-None-Match") == f'"{page.tag}"'
+        return replace(page, text="", status=HTTPStatus.NOT_MODIFIED) if is_known else page
 
     def _send(self, page: Page) -> None:
         content = page.text.encode()
         self.send_response(page.status)
-        for name, value in HEADERS.items():
+        for name, value in {**HEADERS, **_own_headers(page)}.items():
             self.send_header(name, value)
         self.send_header("Content-Type", f"{page.kind}; charset=utf-8")
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
+
+
+def _own_headers(page: Page) -> dict[str, str]:
+    policy = {"Content-Security-Policy": f"{page.policy}; frame-ancestors 'none'"} if page.policy else {}
+    return policy | ({"ETag": f'"{page.tag}"'} if page.tag else {})
 
 
 def are_of_this_machine(hosts: Sequence[str]) -> bool:

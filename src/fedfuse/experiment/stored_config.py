@@ -93,6 +93,12 @@ class StoredConfig:
         return found if type(found) is int and found > 0 else None
 
     @property
+    def may_end_early(self) -> bool:
+        """Whether fewer rounds than planned may be enough."""
+        own = _section(self.raw, "evaluation")
+        return bool(own.get("stop_at_target") or own.get("patience"))
+
+    @property
     def metrics(self) -> Sequence[MetricFacts]:
         if self.known is None:
             return ()

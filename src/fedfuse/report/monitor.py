@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 from fedfuse.federation.events import Event
 from fedfuse.federation.folder import RunFolder
+from fedfuse.report.remaining import WINDOW
 
 STARTS = ("run_started", "run_resumed")
 ROUND = "round_finished"
+BEGUN = "round_started"
+ANSWERED = "client_finished"
+KEPT = 20
+"""Of the latest events that somebody wants to read."""
 WITHOUT = ("refused", "absent", "late", "screened")
 """Why a client's update did not count."""
 BOUNDED = ("claims_bounded", "moves_bounded")
@@ -43,14 +48,28 @@ class Counts:
     """The latest finished round."""
     last_time: float | None = None
     """Of the latest event."""
+    begun: Mapping[str, Any] | None = None
+    """The round that is under way."""
+    answered: int = 0
+    """Of its clients."""
+    lengths: deque[float] = field(default_factory=lambda: deque(maxlen=WINDOW + 1))
+    """The seconds of the latest rounds."""
+    notable: deque[bytes] = field(default_factory=lambda: deque(maxlen=KEPT))
+    """The latest lines of those kinds that were asked for."""
 
-    def add(self, line: bytes) -> None:
+    def add(self, line: bytes, notable: Set[str] = frozenset()) -> None:
         """Of most events only the name is read, because there may be one per client and round."""
         name = _name(line)
         if name in STARTS:
-            self.about = json.loads(line)
+            self.about, self.begun = json.loads(line), None
         elif name == ROUND:
             self._add_round(json.loads(line))
+        elif name == BEGUN:
+            self.begun, self.answered = json.loads(line), 0
+        elif name == ANSWERED:
+            self.answered += 1
+        if name in notable:
+            self.notable.append(line)
         self.events[name] += 1
 
     def _add_round(self, event: Event) -> None:
@@ -62,14 +81,16 @@ class Counts:
         self.drawn, self.bytes_up, self.bytes_down = self.drawn + drawn, self.bytes_up + up, self.bytes_down + down
         self.without.update(without)
         self.bounded.update({what: len(event.get(what, ())) for what in BOUNDED})
-        self.last = event
+        self.lengths.append(float(event["seconds"]))
+        self.last, self.begun = event, None
 
 
 class Monitor:
     """Counts a run's log; asked again, it reads what was added since, and all if the run fell back to a checkpoint."""
 
-    def __init__(self, folder: RunFolder) -> None:
-        self.folder = folder
+    def __init__(self, folder: RunFolder, notable: Set[str] = frozenset()) -> None:
+        """``notable`` are names of events of which the latest lines are kept."""
+        self.folder, self.notable = folder, notable
         self._one_at_a_time = threading.Lock()
         self._start_over()
 
@@ -98,7 +119,7 @@ class Monitor:
         line = b""
         for line in self._new_lines():
             try:
-                self._counts.add(line)
+                self._counts.add(line, self.notable)
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 self._counts.unreadable += 1
         if line:

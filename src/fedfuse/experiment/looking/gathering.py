@@ -30,14 +30,20 @@ def load_runs(*places: str | Path) -> Comparison:
         try:
             runs.append(read_stored(folder))
         except (FedfuseError, OSError) as error:
-            unreadable.append(_sentence(error, folder.path))
+            unreadable.append(sentence_about(error, folder.path))
     if not runs:
         raise RunFolderError(unreadable[0])
+    return side_by_side(runs, len(folders), unreadable)
+
+
+def side_by_side(runs: Sequence[StoredRun], planned: int, unreadable: Sequence[str]) -> Comparison:
+    """Runs of any states, of so many folders."""
     unfinished = [run.label for run in runs if not run.result.is_finished]
-    return compared(runs, _above([run.folder.path for run in runs]), len(folders), unfinished, unreadable)
+    return compared(runs, _above([run.folder.path for run in runs]), planned, unfinished, unreadable)
 
 
-def _sentence(error: FedfuseError | OSError, folder: Path) -> str:
+def sentence_about(error: FedfuseError | OSError, folder: Path) -> str:
+    """Why a folder cannot be read."""
     if isinstance(error, OSError):
         return f"{error.filename or folder}: {error.strerror or error}"
     return str(error)

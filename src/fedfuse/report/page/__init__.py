@@ -2,6 +2,7 @@
 
 ``render`` turns plain values (``data.py``) into the page. It is the same page whether it is a file or is shown while
 runs go on: ``fedfuseReport.refresh(html)`` of the script takes over a newer one and keeps what the reader has chosen.
+What goes on then stands above it (``now.py``), and ``live.js`` asks for news.
 """
 
 from __future__ import annotations
@@ -26,24 +27,29 @@ MARK = f"fedfuse {__version__}"
 MOST_POINTS = 1000
 """Of one run, that the script has; tables are made from all of them."""
 DIGITS = 5
+UNSCRIPTED = '<noscript><meta http-equiv="refresh" content="10"></noscript>'
+"""Without a script, the browser asks for the whole page again."""
 
 
-def render(data: PageData) -> str:
-    """The whole page."""
-    parts = list(sections(data))
+def render(data: PageData, now: Html | None = None) -> str:
+    """The whole page; with ``now``, what goes on is on it, and a second script keeps both up to date."""
+    parts = list(sections(data)) if data.rows or data.runs else []
     links = [element("li", element("a", heading, href=f"#{name}")) for name, heading, _ in parts]
     body = [
         element("section", element("h2", heading), *content, id=name, aria_label=heading)
         for name, heading, content in parts
     ]
+    live = now is not None
     head = (
         '<meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy()}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy(live)}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
         f'<meta name="generator" content="{MARK}">'
     )
-    style = Html(f"<style>{_file('page.css')}</style>")
+    style = Html(f"<style>{_file('page.css')}</style>{UNSCRIPTED if live else ''}")
+    scripts = ("page.js", "live.js") if live else ("page.js",)
+    foot = "It is kept up to date while fedfuse runs." if live else "The page needs no network."
     page = [
         element("head", Html(head), element("title", f"{data.title}: fedfuse"), style),
         element(
@@ -55,20 +61,22 @@ def render(data: PageData) -> str:
                 element("p", data.subtitle),
                 element("nav", element("ul", *links), aria_label="Sections"),
             ),
+            *([now] if now is not None else []),
             element("main", *body),
-            element("footer", element("p", f"Made by {MARK} from run folders. The page needs no network.")),
+            element("footer", element("p", f"Made by {MARK} from run folders. {foot}")),
             Html(f'<script type="application/json" id="fedfuse-data">{_for_script(data)}</script>'),
-            Html(f"<script>{_file('page.js')}</script>"),
+            *(Html(f"<script>{_file(name)}</script>") for name in scripts),
         ),
     ]
     return f'<!doctype html>\n<html lang="en">{joined(page)}</html>\n'
 
 
 @cache
-def policy() -> str:
-    """What a browser may do for this page: run this script and take this style, and nothing else."""
-    script, style = (f"'sha256-{_digest(_file(name))}'" for name in ("page.js", "page.css"))
-    return f"default-src 'none'; script-src {script}; style-src {style}; base-uri 'none'; form-action 'none'"
+def policy(live: bool = False) -> str:
+    """What a browser may do for this page: run our scripts, take our style, ask the sender for news; nothing else."""
+    page, news, style = (f"'sha256-{_digest(_file(name))}'" for name in ("page.js", "live.js", "page.css"))
+    script, connect = (f"{page} {news}", "; connect-src 'self'") if live else (page, "")
+    return f"default-src 'none'; script-src {script}; style-src {style}{connect}; base-uri 'none'; form-action 'none'"
 
 
 @cache

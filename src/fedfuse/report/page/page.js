@@ -96,8 +96,9 @@
     const cells = new Map();
     for (const row of table.tBodies[0].rows) cells.set(Number(row.dataset.row), row.insertCell());
 
-    const show = (step) => {
-      const budget = axis === "rounds" ? Math.round(left + ((right - left) * step) / STEPS) : left + ((right - left) * step) / STEPS;
+    const whole = (budget) => (axis === "rounds" ? Math.round(budget) : budget);
+    const at = (step) => whole(left + ((right - left) * step) / STEPS);
+    const show = (budget, isAll) => {
       const share = right > left ? (100 * (budget - left)) / (right - left) : 100;
       const found = group.rows.map((row) => ({ row, found: reached(data.rows[row], axis, budget) }));
       const ranked = found.filter((one) => one.found)
@@ -117,16 +118,18 @@
         cell.className = "chosen";
         cell.replaceChildren(ranked.length && ranked[0].row === row ? make("b", {}, text) : document.createTextNode(text));
       }
-      chosen.set(name, step);
+      chosen.set(name, isAll ? Infinity : budget); // who has chosen all means all, also when there is more
     };
-    slider.value = chosen.get(name) ?? STEPS;
-    slider.addEventListener("input", () => show(Number(slider.value)));
+    const slide = () => show(at(Number(slider.value)), Number(slider.value) === STEPS);
+    slider.addEventListener("input", slide);
     svg.addEventListener("click", (event) => {
       const area = svg.getBoundingClientRect();
       slider.value = Math.round((STEPS * Math.min(Math.max(event.clientX - area.left, 0), area.width)) / area.width);
-      show(Number(slider.value));
+      slide();
     });
-    show(Number(slider.value));
+    const wanted = Math.max(chosen.get(name) ?? Infinity, left);
+    slider.value = wanted < right ? Math.round((STEPS * (wanted - left)) / (right - left)) : STEPS;
+    show(Math.min(wanted, right), wanted === Infinity);
   };
 
   // One axis at a time; without a script, and on paper, all of them stand one below the other.
@@ -172,10 +175,17 @@
     }
   };
 
+  // By what an element is known on the next page, too.
+  const sign = (node) => node.id || `${node.tagName} ${node.getAttribute("aria-label") ?? node.textContent}`;
+  const called = (wanted, selector) => [...document.querySelectorAll(selector)].find((node) => sign(node) === wanted);
+
   const refresh = (html) => {
     const next = new DOMParser().parseFromString(html, "text/html");
     const open = new Set([...document.querySelectorAll("details[open] > summary")].map((one) => one.textContent));
-    const focused = document.activeElement?.id;
+    const focused = document.activeElement && document.activeElement !== document.body ? document.activeElement : null;
+    const moved = [...document.querySelectorAll(".scroll")].filter((box) => box.scrollLeft || box.scrollTop)
+      .map((box) => [sign(box), box.scrollLeft, box.scrollTop]);
+    const height = window.scrollY;
     for (const part of ["header", "main", "#fedfuse-data"]) {
       const fresh = next.querySelector(part), old = document.querySelector(part);
       if (fresh && old) old.replaceWith(document.adoptNode(fresh));
@@ -183,7 +193,9 @@
     document.title = next.title;
     for (const one of document.querySelectorAll("details > summary")) if (open.has(one.textContent)) one.parentElement.open = true;
     enhance();
-    if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+    for (const [name, left, top] of moved) called(name, ".scroll")?.scrollTo(left, top);
+    if (focused && !focused.isConnected) called(sign(focused), focused.tagName)?.focus({ preventScroll: true });
+    window.scrollTo({ top: height, behavior: "instant" });
   };
 
   // On paper nothing can be opened.
