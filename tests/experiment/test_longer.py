@@ -214,3 +214,14 @@ def test_no_part_is_shown_how_many_rounds_there_are() -> None:
         assert "rounds" not in {field.name for field in fields(shown)}
         assert "settings" not in {field.name for field in fields(shown)}
     assert "rounds" not in TrainingSettings.model_fields
+
+
+def test_what_the_shorter_run_took_for_what_is_not_shown_of_the_longer_one(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path / "run")
+    experiment(rounds=SHORT).run(run.path)
+    before = run.confusion.read_text()
+    experiment(rounds=LONG).prepare(run, resume=True)
+    assert not run.confusion.exists()
+    experiment(rounds=LONG).run(run.path, resume=True)
+    experiment(rounds=LONG).run(tmp_path / "straight")
+    assert run.confusion.read_text() == RunFolder(tmp_path / "straight").confusion.read_text() != before

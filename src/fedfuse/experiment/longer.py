@@ -74,6 +74,7 @@ class Length:
         """
         saved = self.checkpoint(folder)
         folder.summary.unlink(missing_ok=True)
+        folder.confusion.unlink(missing_ok=True)
         for model in list(folder.models()):
             model.unlink()
         if saved is not None:
