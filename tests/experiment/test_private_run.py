@@ -12,8 +12,9 @@ import yaml
 import fedfuse
 from fedfuse.core.errors import ConfigError
 from fedfuse.experiment.assembly import build
+from fedfuse.experiment.looking.tables import comparison_sheet
 from fedfuse.experiment.run import Experiment
-from fedfuse.experiment.sheets import closing_facts, comparison_sheet
+from fedfuse.experiment.sheets import closing_facts
 from fedfuse.experiment.stored import load_run
 from fedfuse.federation.events import EventLog
 from fedfuse.federation.folder import RunFolder
@@ -29,6 +30,7 @@ ADAPTIVE = {"kind": "clip", "norm": 0.3, "quantile": 0.5}
 DP_SGD = {"epochs": 1, "batch_size": 8, "privacy": {"norm": 1.0, "multiplier": 1.2}}
 CLIENT, EXAMPLE = {"unit": "client"}, {"unit": "example"}
 STATISTICS = {"kind": "statistics", "norm": 1.0, "multiplier": 3.0}
+PART = {"rounds": 2, "participation": 0.75}
 VOTES = {"kind": "votes", "teachers": 2, "deviation": 3.0}
 
 KINDS = {
@@ -38,8 +40,11 @@ KINDS = {
     "a norm that is looked for": lambda **more: tiny_config(
         tiny_method("feddf", merge=UNIFORM, upload=[ADAPTIVE, NOISE, {"kind": "top_k"}]), privacy=CLIENT, **more
     ),
-    "shared": lambda **more: tiny_config(
-        tiny_method("fedavg", merge=UNIFORM, upload=[CLIP, {**NOISE, "shared": True}]), privacy=CLIENT, **more
+    "shared": lambda federation=PART, **more: tiny_config(
+        tiny_method("fedavg", merge=UNIFORM, upload=[CLIP, {**NOISE, "shared": True}]),
+        privacy=CLIENT,
+        federation={**federation, "claims": "taken", "moves": "taken"},
+        **more,
     ),
     "statistics": lambda **more: tiny_config(
         tiny_method("scaffold", upload=[CLIP, NOISE, STATISTICS]), privacy=CLIENT, **more

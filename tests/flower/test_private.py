@@ -278,7 +278,7 @@ class TestWhatThePartySees:
 
 def test_shared_noise_tells_the_party_both_numbers(tmp_path):
     links = [LINKS[0], {**LINKS[1], "shared": True}]
-    config = private_config(links)
+    config = private_config(links, federation={**EVERYBODY, "claims": "taken", "moves": "taken"})
     result = run_on(grid_for(config, tmp_path), config, tmp_path / "flower")
     numbers = result.summary["privacy"]["against"]
     assert numbers["server"]["epsilon"] > numbers["others"]["epsilon"]

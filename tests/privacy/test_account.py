@@ -21,6 +21,7 @@ from tests.helpers import tiny_config, tiny_method
 
 UNIFORM = {"kind": "mean", "weighting": "uniform"}
 CLIP, NOISE = {"kind": "clip", "norm": 1.0}, {"kind": "noise", "multiplier": 2.0}
+TAKEN = {"rounds": 2, "participation": 0.75, "claims": "taken", "moves": "taken"}
 DP_SGD = {"epochs": 2, "batch_size": 8, "privacy": {"norm": 1.0, "multiplier": 1.2}}
 
 
@@ -104,7 +105,7 @@ class TestSharedNoise:
     LINKS = (CLIP, {**NOISE, "shared": True})
 
     def test_less_noise_than_planned_is_what_is_counted(self):
-        account = account_of(self.LINKS)
+        account = account_of(self.LINKS, federation=TAKEN)
         everybody = attended(0, 1, 2, 3)
         missing = [*attended(0, 1), *(Attended(1, c, "mlp", False, is_counted=False) for c in (2, 3))]
         for given, share in ((everybody, 1.0), (missing, 0.5)):
@@ -113,7 +114,7 @@ class TestSharedNoise:
             assert told["server"]["clients"]["0"] == pytest.approx(epsilon(Release(1.0)))
 
     def test_who_is_not_in_the_sum_has_told_the_others_nothing(self):
-        account = account_of(self.LINKS)
+        account = account_of(self.LINKS, federation=TAKEN)
         given = [*attended(0, 1, 2), Attended(1, 3, "mlp", False, is_counted=False)]
         told = account.report(account.after({}, given))["against"]
         assert told["others"]["clients"]["3"] == 0
@@ -121,7 +122,7 @@ class TestSharedNoise:
 
     def test_sums_of_weights_are_those_of_one_model(self):
         models = {"a": {"arch": "mlp", "hidden": [4]}, "b": {"arch": "mlp", "hidden": [5]}}
-        account = account_of(self.LINKS, models=models)
+        account = account_of(self.LINKS, federation=TAKEN, models=models)
         given = [Attended(1, c, name, False) for c, name in enumerate("aaab")]
         told = account.report(account.after({}, given))["against"]
         assert told["others"]["clients"]["0"] == pytest.approx(epsilon(Release(2.0)))
@@ -131,7 +132,7 @@ class TestSharedNoise:
 
     def test_a_sum_that_would_cost_too_much_is_objected_to(self):
         budget = epsilon(Release(2.0)) * 1.01
-        account = account_of(self.LINKS, {"budget": budget})
+        account = account_of(self.LINKS, {"budget": budget}, federation=TAKEN)
         assert account.objection({}, attended(0, 1, 2, 3)) is None
         missing = [*attended(0, 1), *(Attended(1, c, "mlp", False, is_counted=False) for c in (2, 3))]
         reason = account.objection({}, missing)

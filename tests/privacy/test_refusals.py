@@ -19,6 +19,7 @@ DP_SGD = {"epochs": 1, "batch_size": 8, "privacy": {"norm": 1.0, "multiplier": 1
 CLIENT, EXAMPLE = {"unit": "client"}, {"unit": "example"}
 STATISTICS = {"kind": "statistics", "norm": 1.0, "multiplier": 1.0}
 COUNTS = {"kind": "statistics", "multiplier": 1.0}
+TAKEN = {"rounds": 2, "claims": "taken", "moves": "taken"}
 
 
 def built(method, **sections):
@@ -224,10 +225,10 @@ def test_statistics_of_a_network_of_ones_own_are_refused(monkeypatch):
 
 KEPT = {
     "FedAvg, clients": (fedavg(upload=OWN), {"privacy": CLIENT}),
-    "FedAvg, shared": (fedavg(upload=SHARED), {"privacy": CLIENT}),
+    "FedAvg, shared": (fedavg(upload=SHARED), {"privacy": CLIENT, "federation": TAKEN}),
     "FedAvgM, shared": (
         tiny_method("fedavgm", merge={"kind": "momentum", "weighting": "uniform"}, upload=SHARED),
-        {"privacy": CLIENT},
+        {"privacy": CLIENT, "federation": TAKEN},
     ),
     "FedDF, clients": (tiny_method("feddf", merge=UNIFORM, upload=OWN), {"privacy": CLIENT}),
     "packed behind the noise": (fedavg(upload=[*OWN, {"kind": "top_k"}, {"kind": "half"}]), {"privacy": CLIENT}),
@@ -238,7 +239,7 @@ KEPT = {
     "FedED-w2, clients": (tiny_method("feded-w2", upload=[NOISE, STATISTICS]), {"privacy": CLIENT}),
     "votes of clients": (
         tiny_method("feded-w0", protocol={"kind": "votes"}, scores="uniform", upload=[{**NOISE, "shared": True}]),
-        {"privacy": CLIENT},
+        {"privacy": CLIENT, "federation": TAKEN},
     ),
     "votes of teachers": (
         tiny_method("feded-w0", protocol={"kind": "votes", "teachers": 2, "deviation": 3.0}),
@@ -252,6 +253,14 @@ KEPT = {
     "FedED-w1, examples": (tiny_method("feded-w1", upload=[COUNTS]), {"privacy": EXAMPLE, "training": DP_SGD}),
     "nothing travels": (tiny_method("local-only"), {"privacy": CLIENT}),
 }
+
+
+@pytest.mark.parametrize("bounds", ["claims", "moves"])
+def test_bounds_look_at_single_updates_which_shared_noise_does_not_hide(bounds):
+    bounded = {**TAKEN, bounds: "bounded"}
+    told = refusal(fedavg(upload=SHARED), privacy=CLIENT, federation=bounded)
+    assert f"set federation.{bounds} to taken" in told
+    assert built(fedavg(upload=OWN), privacy=CLIENT, federation=bounded).promise is not None
 
 
 @pytest.mark.parametrize("name", list(KEPT))

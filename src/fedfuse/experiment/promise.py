@@ -64,6 +64,7 @@ class Promise:
         check_accountants()
         check_claim(_claim(_with_multiplier(config, 1.0, around), around))
         _check_clock(config)
+        _check_bounds(config, around)
         if any(left_to_us(config)):
             plan = around.plan(config, config.federation.rounds)
             found = least_noise(plan, lambda noise: _claim(_with_multiplier(config, noise, around), around))
@@ -149,3 +150,16 @@ def _check_clock(config: ExperimentConfig) -> None:
             "privacy.unit is client, but federation.clock counts by how many examples clients have, which they do not "
             "tell; set it to null"
         )
+
+
+def _check_bounds(config: ExperimentConfig, around: Surroundings) -> None:
+    """Bounds look at single updates, while clients that share their noise are hidden in the sum alone."""
+    claim = _claim(_with_multiplier(config, 1.0, around), around)
+    if claim.noise is None or not claim.noise.shared or not claim.is_by_clients:
+        return
+    for key in ("claims", "moves"):
+        if getattr(config.federation, key) != "taken":
+            raise ConfigError(
+                f"federation.{key} is bounded by a look at single updates, which have only a share of the noise; set "
+                f"federation.{key} to taken, or shared of method.upload noise to false"
+            )

@@ -64,9 +64,9 @@ class Clients:
 
     def examples_of(self, task: Task) -> int:
         """How many examples the answer to a task will say that it stands for."""
-        return self._size(task) if self.silence.tells_examples else 1
+        return self.size_of(task) if self.silence.tells_examples else 1
 
-    def _size(self, task: Task) -> int:
+    def size_of(self, task: Task) -> int:
         """How many examples a task is done with."""
         datasets, client = self.datasets, task.client
         return datasets.size(client) if isinstance(datasets, ClientDatasets) else len(datasets[client])
@@ -99,7 +99,7 @@ class Clients:
 
     @cached_property
     def _stacking(self) -> Stacking:
-        return Stacking(self._size, self.bank, self.recipe, self.training, self.together)
+        return Stacking(self.size_of, self.bank, self.recipe, self.training, self.together)
 
     def _alone(self, task: Task, state: Tensors) -> tuple[Update, Tensors]:
         with _named(task):

@@ -145,7 +145,7 @@ def _clients(built: Built, few: _Measured, more: _Measured) -> float:
     names, inputs, total = built.federation.prototypes, inputs_of_a_round(built), 0.0
     points = {name: (_point(few, name), _point(more, name)) for name in set(names)}
     for client, name in enumerate(names):
-        examples = built.clients.examples_of(Task(1, client, name, NOTHING))
+        examples = built.clients.size_of(Task(1, client, name, NOTHING))
         total += _line(_of_client(work, more, name, examples, inputs), *points[name])
     return total * built.federation.wanted / built.federation.clients * _epochs_share(built)
 
