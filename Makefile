@@ -8,7 +8,7 @@ RUN := $(VENV)/bin/python -m
 PIP := $(RUN) pip --quiet --disable-pip-version-check
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
-.PHONY: demo test test-long test-engines test-trackers fuzz coverage check format docs index bench bench-quick bench-merges bench-report bench-privacy attacks cluster-model check-methods same-bits soak kills kills-of-fusions crashes audit clean
+.PHONY: demo test test-browser test-long test-engines test-trackers fuzz coverage check format docs index bench bench-quick bench-merges bench-report bench-privacy attacks cluster-model check-methods same-bits soak kills kills-of-fusions crashes audit clean
 
 demo: $(VENV)/installed
 	$(RUN) fedfuse compare digits --methods fedavg,feddf --seeds 0,1,2 --out runs/demo --overwrite
@@ -19,6 +19,14 @@ test: check
 # Tests that start many processes: parts from outside with workers, killed and resumed.
 test-long: $(VENV)/installed-dev
 	$(RUN) pytest -n $(CORES) -m long
+
+# The report and the live page in a real browser; what it saw is in build/screenshots. Debian's chromium and
+# chromium-driver are installed if they are missing and that is possible.
+test-browser: $(VENV)/installed-dev
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		apt-get -qq update && apt-get -qq install -y chromium chromium-driver >/dev/null; } || \
+		{ echo "the tests of pages need chromium and chromedriver; on Debian: sudo apt-get install chromium chromium-driver"; exit 2; }
+	$(RUN) pytest -m browser tests/browser
 
 # A million damaged files, experiments and messages for the readers of all of them; another seed, other cases. Ctrl-C prints
 # what there is so far. In the engines' environment, because messages are Flower's. TARGETS="csv_files npz_files" tries only some.

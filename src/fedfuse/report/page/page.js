@@ -181,7 +181,8 @@
 
   const refresh = (html) => {
     const next = new DOMParser().parseFromString(html, "text/html");
-    const open = new Set([...document.querySelectorAll("details[open] > summary")].map((one) => one.textContent));
+    const title = (summary) => summary.firstChild?.textContent; // how far a run is stands behind it
+    const open = new Set([...document.querySelectorAll("details[open] > summary")].map(title));
     const focused = document.activeElement && document.activeElement !== document.body ? document.activeElement : null;
     const moved = [...document.querySelectorAll(".scroll")].filter((box) => box.scrollLeft || box.scrollTop)
       .map((box) => [sign(box), box.scrollLeft, box.scrollTop]);
@@ -191,7 +192,7 @@
       if (fresh && old) old.replaceWith(document.adoptNode(fresh));
     }
     document.title = next.title;
-    for (const one of document.querySelectorAll("details > summary")) if (open.has(one.textContent)) one.parentElement.open = true;
+    for (const one of document.querySelectorAll("details > summary")) if (open.has(title(one))) one.parentElement.open = true;
     enhance();
     for (const [name, left, top] of moved) called(name, ".scroll")?.scrollTo(left, top);
     if (focused && !focused.isConnected) called(sign(focused), focused.tagName)?.focus({ preventScroll: true });
