@@ -7,7 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from fedfuse.cli.progress import RunProgress
+from fedfuse.cli.batch import batch_progress
+from fedfuse.cli.progress import RunProgress, left_of
 
 
 @pytest.mark.parametrize(
@@ -83,7 +84,7 @@ def play(progress, clock, rounds, seconds):
 
 def remaining(progress, description):
     (task,) = [task for task in progress.bars.tasks if task.description.strip() == description]
-    return task.time_remaining
+    return left_of(task)
 
 
 @pytest.mark.parametrize("seconds", [1, 60, 7200])
@@ -121,3 +122,108 @@ def test_a_step_is_not_judged_by_the_one_before(clock):
             progress({"event": "tick", "what": what, "done": done, "total": 4})
             clock.now += seconds
     assert remaining(progress, "teachers predict") == 2
+
+
+def test_a_slow_first_round_does_not_frighten_anybody_for_long(clock):
+    progress = shown(clock)
+    progress.begin("a run", rounds=10)
+    play(progress, clock, [1], 500)
+    play(progress, clock, [2, 3], 10)
+    assert remaining(progress, "rounds") == 7 * 10
+
+
+def test_time_goes_on_inside_a_round_and_stands_still_when_it_takes_too_long(clock):
+    progress = shown(clock)
+    progress.begin("a run", rounds=4)
+    play(progress, clock, [1, 2], 100)
+    progress({"event": "round_started", "round": 3, "clients": []})
+    clock.now += 40
+    assert remaining(progress, "rounds") == 160
+    clock.now += 500
+    assert remaining(progress, "rounds") == 100
+
+
+def test_what_is_left_of_several_runs_is_known_in_the_first_one(clock):
+    progress = shown(clock, runs=3)
+    with progress:
+        progress.begin("a run", rounds=4)
+        play(progress, clock, [1, 2], 100)
+        assert remaining(progress, "runs") == 2 * 100 + 2 * 400
+
+
+def rendered(bars, width=80):
+    console = Console(file=io.StringIO(), width=width)
+    bars.console.width = width
+    console.print(bars.get_renderable())
+    return console.file.getvalue().rstrip().splitlines()
+
+
+def measured(number, accuracy):
+    model = {"accuracy": accuracy, "accuracy_before_fusion": None}
+    return {"event": "round_finished", "round": number, "prototypes": {"m": model}, "ensemble_accuracy": None}
+
+
+def test_a_curve_where_there_is_room_and_none_where_there_is_not(clock):
+    progress = RunProgress(Console(file=io.StringIO(), force_terminal=True, width=80, get_time=clock))
+    progress.begin("digits feddf seed 0", rounds=5)
+    for number, accuracy in enumerate((0.1, 0.5, 0.8), start=1):
+        progress({"event": "round_started", "round": number, "clients": []})
+        progress(measured(number, accuracy))
+    with_ascii = progress.course.title(80, ascii_only=True)
+    assert progress.course.title(80, ascii_only=False) == "digits feddf seed 0: m 80.0 % ▁▅█"
+    assert with_ascii.isascii()
+    assert progress.course.title(30, ascii_only=False) == "digits feddf seed 0: m 80.0 %"
+    for width in (80, 40, 200):
+        assert all(len(line) <= width for line in rendered(progress.bars, width))
+
+
+def test_a_run_that_may_end_earlier_has_at_most_so_much_left(clock):
+    progress = shown(clock)
+    progress.begin("a run", rounds=3, at_most=True)
+    play(progress, clock, [1], 60)
+    assert "<0:02:00" in rendered(progress.bars)[1]
+
+
+@pytest.fixture
+def side_by_side(clock):
+    def make(**options):
+        console = Console(file=io.StringIO(), width=80, get_time=clock, **options)
+        listener = batch_progress(console, jobs=2)
+        listener({"event": "study_started", "runs": 5, "finished": 1})
+        for run in ("one", "two"):
+            listener({"event": "study_run_started", "run": run, "rounds": 4, "done": 0})
+        return listener
+
+    return make
+
+
+def advance(listener, run, number, accuracy, seconds):
+    latest = {**measured(number, accuracy), "seconds": seconds}
+    listener({"event": "study_run_advanced", "run": run, "done": number, "latest": latest})
+
+
+def test_runs_in_processes_of_their_own_say_what_they_measure(side_by_side):
+    with side_by_side(force_terminal=True) as listener:
+        for number in (1, 2):
+            advance(listener, "one", number, 0.3 * number, 10.0)
+        lines = rendered(listener.bars)
+        assert remaining(side_by_side(force_terminal=True), "runs") is None
+        assert "one: m 60.0 % ▁█" in lines
+        assert "two" in lines
+        assert remaining(listener, "runs") == (2 * 10 + 40 + 2 * 40) / 2, "two is taken for one like the other"
+        advance(listener, "two", 1, 0.5, 20.0)
+        assert remaining(listener, "runs") == (2 * 10 + 3 * 20 + 2 * (40 + 80) / 2) / 2
+
+
+@pytest.mark.parametrize("options", [{}, {"force_terminal": True, "_environ": {"TERM": "dumb"}}])
+def test_where_bars_cannot_move_there_is_a_line_for_each_round(side_by_side, options):
+    with side_by_side(**options) as listener:
+        for _ in range(3):  # asked again before the next round is over
+            advance(listener, "one", 1, 0.3, 10.0)
+        advance(listener, "one", 2, 0.6, 10.0)
+        listener({"event": "study_run_finished", "run": "one", "summary": {"data": {}, "source": None}})
+    assert listener.console.file.getvalue().splitlines() == [
+        "one: round 1/4 m 30.0 %",
+        "one: round 2/4 m 60.0 %",
+        "one: finished",
+    ]

@@ -9,8 +9,10 @@ from typing import Self
 from rich.console import Console
 from rich.progress import TaskID
 
-from fedfuse.cli.progress import Bars, Cautions, RunProgress
+from fedfuse.cli.course import Course, left_of_all
+from fedfuse.cli.progress import Bars, Cautions, RunProgress, is_live
 from fedfuse.experiment.comparison import Comparison
+from fedfuse.experiment.progress import accuracies
 from fedfuse.federation.events import Event
 
 
@@ -54,31 +56,55 @@ class OneByOne(BatchProgress):
 
 
 class SideBySide(BatchProgress):
-    """Runs in processes of their own, of which rounds are all that is heard."""
+    """Runs in processes of their own, of which finished rounds are all that is heard."""
+
+    def __init__(self, console: Console, jobs: int) -> None:
+        super().__init__(console)
+        self.jobs, self.waiting = jobs, 0
+        self.courses: dict[str, Course] = {}
+        self.took: list[float] = []
 
     def __call__(self, event: Event) -> None:
         super().__call__(event)
         kind = event["event"]
         if kind == "study_started":
             self.bars = self.open.enter_context(Bars(self.console))
-            self.all_runs = self.bars.begin("runs", event["runs"] - event["finished"])
+            self.waiting = event["runs"] - event["finished"]
+            self.all_runs = self.bars.begin("runs", self.waiting, left=self._left)
             self.tasks = dict[str, TaskID]()
         elif kind == "study_run_started":
             label = event["run"]
-            self.tasks[label] = self.bars.begin("  rounds", event["rounds"], event["done"], title=label)
+            course = self.courses[label] = Course(label, event["rounds"], self.bars.get_time)
+            course.done, self.waiting = event["done"], self.waiting - 1
+            task = self.bars.begin("  rounds", event["rounds"], event["done"], title=course, left=course.left)
+            self.tasks[label] = task
         elif kind == "study_run_advanced":
-            self.bars.update(self.tasks[event["run"]], completed=event["done"])
+            self._advance(event)
         elif kind in ("study_run_finished", "study_run_stopped"):
             self._end(event["run"], says_so=kind == "study_run_finished")
 
+    def _advance(self, event: Event) -> None:
+        """Of rounds that were finished since, the latest is told."""
+        course, latest = self.courses[event["run"]], event.get("latest")
+        if latest and event["done"] > course.done:
+            course.ends(latest, float(latest["seconds"]))
+            if not is_live(self.console):
+                line = f"{course.label}: round {latest['round']}/{course.rounds} {accuracies(latest)}"
+                self.console.print(line, highlight=False, soft_wrap=True)
+        self.bars.update(self.tasks[event["run"]], completed=event["done"])
+
+    def _left(self) -> float | None:
+        return left_of_all(list(self.courses.values()), self.took, max(0, self.waiting), self.jobs)
+
     def _end(self, label: str, says_so: bool) -> None:
         """Of a trial's run, whoever asked for the trial says how it ended."""
+        self.took.append(self.courses.pop(label).took)
         self.bars.remove_task(self.tasks.pop(label))
         self.bars.advance(self.all_runs)
-        if says_so and not self.console.is_terminal:
+        if says_so and not is_live(self.console):
             self.console.print(f"{label}: finished", highlight=False, soft_wrap=True)
 
 
 def batch_progress(console: Console, jobs: int) -> BatchProgress:
     """The listener for so many runs at a time."""
-    return OneByOne(console) if jobs == 1 else SideBySide(console)
+    return OneByOne(console) if jobs == 1 else SideBySide(console, jobs)

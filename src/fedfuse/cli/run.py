@@ -62,7 +62,8 @@ def run(
     screen = Console(quiet=quiet)
     told = (Narrator(screen),) if verbose and not quiet else ()
     with watched([folder], watch, port, open_it), RunProgress(screen) as progress:
-        progress.begin(config.label, config.federation.rounds)
+        early = config.evaluation.stop_at_target or config.evaluation.patience is not None
+        progress.begin(config.label, config.federation.rounds, at_most=early)
         try:
             result = loaded.run(folder, resume, overwrite, (print_event if as_json else progress, *told))
         except KeyboardInterrupt:

@@ -12,16 +12,18 @@ from fedfuse.core.imports import check_findable_elsewhere
 from fedfuse.data.given import handed_over
 from fedfuse.experiment.comparison.plan import Cell
 from fedfuse.experiment.comparison.run_process import RunProcess
-from fedfuse.report.monitor import ROUND, Monitor
+from fedfuse.report.monitor import ROUND, Counts, Monitor
 
 POLL_SECONDS = 0.2
 PATIENCE = 5.0
 """Seconds in which runs that are asked to end may do so by themselves."""
 Rounds = Callable[[Cell, int], None]
 """Told of a run and how many of its rounds are finished."""
+Advanced = Callable[[Cell, Counts], None]
+"""Told of a run and what its log says."""
 
 
-def in_processes(cells: Sequence[Cell], jobs: int, started: Rounds, advanced: Rounds) -> Iterator[Cell]:
+def in_processes(cells: Sequence[Cell], jobs: int, started: Rounds, advanced: Advanced) -> Iterator[Cell]:
     """Prepare every folder, then let ``jobs`` processes at a time each finish one; each cell as soon as it is done."""
     for cell in cells:
         check_findable_elsewhere(cell.experiment.config.foreign_code)
@@ -35,7 +37,7 @@ def in_processes(cells: Sequence[Cell], jobs: int, started: Rounds, advanced: Ro
                 started(cell, runs.start(cell))
             runs.wait()
             for cell in runs.running:
-                advanced(cell, runs.rounds(cell))
+                advanced(cell, runs.counts(cell))
             for cell, failure in runs.ended():
                 if failure is not None:
                     yield from runs.finishing()
@@ -71,7 +73,11 @@ class Processes:
 
     def rounds(self, cell: Cell) -> int:
         """How many are finished, as its log says."""
-        return self._logs[cell].look().events[ROUND]
+        return self.counts(cell).events[ROUND]
+
+    def counts(self, cell: Cell) -> Counts:
+        """All that its log says."""
+        return self._logs[cell].look()
 
     def wait(self) -> None:
         """A moment."""

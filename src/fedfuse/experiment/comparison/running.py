@@ -18,6 +18,7 @@ from fedfuse.experiment.comparison.processes import in_processes
 from fedfuse.experiment.looking.comparison import Comparison
 from fedfuse.experiment.result import RunResult
 from fedfuse.federation.events import Event, Listener
+from fedfuse.report.monitor import ROUND, Counts
 
 
 def silence(_event: Event) -> None:
@@ -73,8 +74,8 @@ def _side_by_side(cells: Sequence[Cell], jobs: int, listener: Listener) -> Itera
     def started(cell: Cell, done: int) -> None:
         listener(told_of(cell, "study_run_started", rounds=cell.experiment.config.federation.rounds, done=done))
 
-    def advanced(cell: Cell, done: int) -> None:
-        listener(told_of(cell, "study_run_advanced", done=done))
+    def advanced(cell: Cell, counts: Counts) -> None:
+        listener(told_of(cell, "study_run_advanced", done=counts.events[ROUND], latest=counts.last))
 
     for cell in in_processes(cells, jobs, started, advanced):
         result = _read(cell)

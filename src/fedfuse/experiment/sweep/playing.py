@@ -97,7 +97,7 @@ class Course:
                 runs.wait()
                 for cell, trial in at_work.items():
                     done = runs.rounds(cell)
-                    self.listener(told_of(cell, "study_run_advanced", done=done))
+                    self.listener(told_of(cell, "study_run_advanced", done=done, latest=runs.counts(cell).last))
                     if trial.stops_now(done):
                         runs.stop(cell)
                 for cell, failure in runs.ended():
