@@ -8,7 +8,7 @@ RUN := $(VENV)/bin/python -m
 PIP := $(RUN) pip --quiet --disable-pip-version-check
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
-.PHONY: demo test test-browser test-long test-engines test-trackers fuzz coverage check format docs index bench bench-quick bench-merges bench-report bench-privacy attacks cluster-model check-methods same-bits soak kills kills-of-fusions crashes audit clean
+.PHONY: demo test test-browser test-long test-engines test-trackers fuzz coverage check format docs index bench bench-quick bench-merges bench-report bench-privacy reveals attacks cluster-model check-methods same-bits soak kills kills-of-fusions crashes audit clean
 
 demo: $(VENV)/installed
 	$(RUN) fedfuse compare digits --methods fedavg,feddf --seeds 0,1,2 --out runs/demo --overwrite
@@ -85,6 +85,11 @@ bench-merges: $(VENV)/installed
 # one core, and an interrupted one goes on. TABLES="speed digits" makes only some.
 bench-privacy: $(VENV)/installed-dev
 	$(RUN) benchmarks.privacy $(TABLES) --write
+
+# What left the parties of runs on digits, attacked with and without privacy: the table of docs/audit.md. Some minutes of one
+# core, and an interrupted one goes on.
+reveals: $(VENV)/installed-dev
+	$(RUN) benchmarks.reveals $(TABLES) --write
 
 # How large the page of fedfuse report is for 20 runs of 200 rounds, and how long it takes; some seconds.
 bench-report: $(VENV)/installed

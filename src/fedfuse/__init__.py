@@ -8,6 +8,7 @@ from fedfuse.core.version import __version__
 __all__ = [
     "Architecture",
     "Attack",
+    "Audit",
     "Batch",
     "ByOutputs",
     "CheckContext",
@@ -71,6 +72,7 @@ __all__ = [
     "Weights",
     "__version__",
     "as_parameters",
+    "audit",
     "bench",
     "check_data",
     "compare",
@@ -102,6 +104,7 @@ __all__ = [
 _PLACES = {
     "Architecture": "fedfuse.models",
     "Attack": "fedfuse.federation.attack",
+    "Audit": "fedfuse.experiment.auditing",
     "Batch": "fedfuse.parts.local",
     "ByOutputs": "fedfuse.parts.scores",
     "CheckContext": "fedfuse.parts.base",
@@ -164,6 +167,7 @@ _PLACES = {
     "WeightedMerge": "fedfuse.parts.merge.base",
     "Weights": "fedfuse.core.weights",
     "as_parameters": "fedfuse.core.weights",
+    "audit": "fedfuse.experiment.auditing",
     "bench": "fedfuse.experiment.bench.measure",
     "check_data": "fedfuse.experiment.data_check",
     "compare": "fedfuse.experiment.api",
@@ -201,6 +205,7 @@ if TYPE_CHECKING:
     from fedfuse.data import Partition
     from fedfuse.engines import EngineSettings
     from fedfuse.experiment.api import compare, estimate, run, run_all, sweep
+    from fedfuse.experiment.auditing import Audit, audit
     from fedfuse.experiment.bench.measure import bench
     from fedfuse.experiment.comparison import Comparison, Spread
     from fedfuse.experiment.cost import expected_seconds

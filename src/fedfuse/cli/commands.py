@@ -20,6 +20,7 @@ SECTIONS = {
         "plot": "fedfuse.cli.plot:plot",
         "report": "fedfuse.cli.report:report",
         "watch": "fedfuse.cli.watch:watch",
+        "audit": "fedfuse.cli.audit:audit",
     },
     "Models": {
         "fuse": "fedfuse.cli.fuse:fuse",

@@ -163,8 +163,24 @@ def load_examples(config: ExperimentConfig, log: EventLog) -> Loaded:
     return dataset, split(dataset, config.data, key.child("split"))
 
 
-def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None, loaded: Loaded | None = None) -> Built:
-    """Bring everything into memory. Whatever cannot work is found here, before round 1."""
+def assigned(config: ExperimentConfig, loaded: Loaded) -> Assignment:
+    """Which client has which of the training examples."""
+    (dataset, splits), key = loaded, Key(config.seed).child("partition")
+    parts = config.partition.assign(splits.train.labels, dataset.classes, key, splits.train.owners)
+    return checked(config.partition.kind, parts, len(splits.train))
+
+
+def build(
+    config: ExperimentConfig,
+    log: EventLog,
+    engine: Engine | None = None,
+    loaded: Loaded | None = None,
+    assignment: Assignment | None = None,
+) -> Built:
+    """Bring everything into memory. Whatever cannot work is found here, before round 1.
+
+    Whoever has ``loaded`` the examples already, or lets clients have others of them, says so.
+    """
     key = Key(config.seed)
     if engine is None and config.engine.has_processes and not hasattr(sys.modules["__main__"], "__file__"):
         check_findable_elsewhere(config.foreign_code)  # of a notebook, other processes know nothing
@@ -172,8 +188,7 @@ def build(config: ExperimentConfig, log: EventLog, engine: Engine | None = None,
     check_room(config.models, dataset.model_shape, dataset.classes)
     config = settled(config, dataset)
     labels, owners = splits.train.labels, splits.train.owners
-    parts = config.partition.assign(labels, dataset.classes, key.child("partition"), owners)
-    assignment = checked(config.partition.kind, parts, len(labels))
+    assignment = assignment or assigned(config, (dataset, splits))
     partition = PartitionReport.of(config.partition, assignment, labels, dataset.class_names, owners)
     compute = Compute.of(config.compute)
     transform = Transform.of(dataset, config.data)

@@ -15,7 +15,7 @@ from fedfuse.core.weights import Layout, Weights, mean
 from fedfuse.data import Examples
 from fedfuse.experiment.assembly import Built, build
 from fedfuse.experiment.run import Experiment
-from fedfuse.federation import Snapshot
+from fedfuse.federation import Federation, Snapshot
 from fedfuse.federation.checkpoint import Identity, load_checkpoint
 from fedfuse.federation.client_states import ClientStates, HeldStates
 from fedfuse.federation.engine import Engine
@@ -140,15 +140,21 @@ def replay(folder: str | Path) -> LastRound:
     built = build(config, EventLog())
     witness = RecordingEngine(built.federation.engine)
     federation = replace(built.federation, engine=witness)
+    snapshot = play_last_round(run, config.of_checkpoints, federation)
+    updates = sorted(witness.updates, key=lambda update: update.client)
+    return LastRound(built, [update for update in updates if update.prototype == updates[0].prototype], snapshot)
+
+
+def play_last_round(run: RunFolder, identity: Identity, federation: Federation) -> Snapshot:
+    """Play the last round of a finished run, or all of it if its checkpoints are gone. The engine is closed."""
     rounds = run.read_summary()["rounds"]
-    snapshot = _before(run, config.of_checkpoints, rounds) or federation.start()
+    snapshot = _before(run, identity, rounds) or federation.start()
     try:
         while snapshot.server.round < rounds:
             snapshot = federation.advance(snapshot)
     finally:
-        witness.close()
-    updates = sorted(witness.updates, key=lambda update: update.client)
-    return LastRound(built, [update for update in updates if update.prototype == updates[0].prototype], snapshot)
+        federation.engine.close()
+    return snapshot
 
 
 def _before(run: RunFolder, identity: Identity, number: int) -> Snapshot | None:

@@ -1,0 +1,1 @@
+"""What left the parties, attacked (``attacked.py``): the table of docs/audit.md."""

@@ -1,0 +1,45 @@
+"""The table of docs/audit.md: print it, and with ``--write`` put it there.
+
+python -m benchmarks.reveals [audit] [--write] [--folder .bench/reveals]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.privacy.__main__ import put
+from benchmarks.reveals import attacked
+from fedfuse.core.errors import FedfuseError
+
+DOCS = Path(__file__).parents[2] / "docs"
+TABLES = {"audit": ("audit.md", attacked.table)}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _options(arguments)
+    for name in options.tables or TABLES:
+        page, table = DOCS / TABLES[name][0], TABLES[name][1]
+        print(f"\n{name}\n", flush=True)
+        try:
+            text = table(Path(options.folder) / name)
+        except FedfuseError as error:
+            print(error)
+            return 2
+        if options.write:
+            page.write_text(put(page.read_text(encoding="utf-8"), name, text), encoding="utf-8")
+    return 0
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.reveals", description="What leaves a party.")
+    parser.add_argument("tables", nargs="*", choices=[*TABLES, []], help="which of them (default: all)")
+    parser.add_argument("--write", action="store_true", help="also into the pages")
+    parser.add_argument("--folder", default=".bench/reveals", help="where runs are kept")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
