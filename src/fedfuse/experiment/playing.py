@@ -11,6 +11,7 @@ from fedfuse.core.round_files import rounds_in
 from fedfuse.experiment.assembly import Built
 from fedfuse.experiment.judged import watch_of
 from fedfuse.experiment.keeping import Keeping
+from fedfuse.experiment.sketching import Sketches
 from fedfuse.federation import RoundRecord, Snapshot
 from fedfuse.federation.checkpoint import SUFFIX, Saved, new_states, save_checkpoint
 from fedfuse.federation.events import EventLog
@@ -26,12 +27,18 @@ class Play:
     """One process's rounds of a run."""
 
     def __init__(
-        self, built: Built, folder: RunFolder, log: EventLog, nodes_keep_states: bool = False, stop: Stop | None = None
+        self,
+        built: Built,
+        folder: RunFolder,
+        log: EventLog,
+        nodes_keep_states: bool = False,
+        stop: Stop | None = None,
+        sketches: Sketches | None = None,
     ) -> None:
         """``nodes_keep_states``: those of the latest rounds only, so that every round needs its checkpoint."""
         self.config, self.federation = built.config, built.federation
         self.folder, self.log, self.stop = folder, log, stop
-        self.nodes_keep_states = nodes_keep_states
+        self.nodes_keep_states, self.sketches = nodes_keep_states, sketches
         self.keeping = Keeping(built, folder)
         self.watch = watch_of(built.config, built.judged_on) if built.config.evaluation.judges else None
         self._identity = built.config.of_checkpoints
@@ -56,6 +63,8 @@ class Play:
             if self._is_due(snapshot, time.monotonic() - saved_at) or is_stopped or self.is_over(snapshot):
                 self._save(snapshot)
                 saved_at = time.monotonic()
+            if self.sketches and not self.is_over(snapshot):
+                self.sketches.look(snapshot.server.history)
         return snapshot
 
     def is_over(self, snapshot: Snapshot) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +38,12 @@ from fedfuse.experiment.model_files import best_models
 from fedfuse.experiment.playing import Play, Stop
 from fedfuse.experiment.provenance import data_called
 from fedfuse.experiment.result import RunResult
+from fedfuse.experiment.sketching import Sketches
 from fedfuse.experiment.stored import check_models, load_run
 from fedfuse.experiment.tracking import tracked
 from fedfuse.experiment.variants import folder_words, words_of
 from fedfuse.experiment.variants.words import shortened_words
-from fedfuse.federation import Engine, Snapshot, confusion
+from fedfuse.federation import Engine, RoundRecord, Snapshot, confusion
 from fedfuse.federation.checkpoint import Saved, go_on_from
 from fedfuse.federation.events import EventLog, Listener
 from fedfuse.federation.folder import RunFolder
@@ -213,13 +215,20 @@ class _Run:
         built = build(self.config, self.log, self.engine)
         self.chosen = chosen(self.config, built.config)
         self.config = built.config
+        sketches = Sketches(partial(self._draw, built)) if self.config.evaluation.pictures else None
         try:
             if saved and (reason := other_data(built.facts, self.folder)):
                 raise refusal(self.folder, reason)
-            play = Play(built, self.folder, self.log, nodes_keep_states=self.engine is not None, stop=self.stop)
+            play = Play(built, self.folder, self.log, self.engine is not None, self.stop, sketches)
             self._lay_out(built, saved, play.keeping)
             # Not under a name of its own, which would hold the first snapshot until the end.
             snapshot = play.rounds(saved.snapshot if saved else play.start())
+            if sketches and not play.is_over(snapshot):
+                sketches.end()
+        except KeyboardInterrupt:
+            if sketches:
+                sketches.end()
+            raise
         finally:
             built.federation.engine.close()
         if play.is_over(snapshot):
@@ -284,8 +293,7 @@ class _Run:
         if config.evaluation.keep_best and summary["best"]:
             summary["best"]["kept"] = len(best_models(self.folder, summary["best"]["round"]))
         if config.evaluation.pictures:
-            names = (config.label, data_called(built.facts))
-            draw_run(self.folder.pictures, server.history, built.partition, target, *names)
+            self._draw(built, server.history)
         said = {"doubts": list(doubts(summary))}
         about_log = {LOG: asdict(self.log.mark())}
         self.log.emit(
@@ -293,6 +301,11 @@ class _Run:
         )
         self.folder.write_summary(summary)  # last: its presence means that the run is complete
         return RunResult(self.folder, summary, tuple(server.history), runs_own_code=True)
+
+    def _draw(self, built: Built, history: Sequence[RoundRecord]) -> None:
+        """The rounds so far, or all of them."""
+        target, names = self.config.evaluation.target_accuracy, (self.config.label, data_called(built.facts))
+        draw_run(self.folder.pictures, history, built.partition, target, *names)
 
     def _save_confusion(self, built: Built, snapshot: Snapshot) -> None:
         """Of the server's models, what they take each class for."""
