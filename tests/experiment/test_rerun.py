@@ -10,7 +10,7 @@ import pytest
 
 import fedfuse
 from fedfuse.core.errors import RunFolderError, StopRun
-from fedfuse.experiment.progress import listeners
+from fedfuse.experiment.live import listeners
 from tests.experiment.test_api import TINY, files_of, finals
 
 

@@ -15,17 +15,9 @@ from rich.text import Text
 
 from fedfuse.cli.course import Course, left_of_all
 from fedfuse.experiment.assembly import cautions, notes
-from fedfuse.experiment.progress import Mishaps, accuracies, notice
+from fedfuse.experiment.progress import STEPS, Mishaps, accuracies, notice
 from fedfuse.federation.events import Event
 from fedfuse.report.remaining import clock
-
-_STEPS = {
-    "load data": "loading data",
-    "clients": "clients train",
-    "synthesise": "making inputs",
-    "teachers": "teachers predict",
-    "distil": "distilling",
-}
 
 
 def is_live(console: Console) -> bool:
@@ -190,6 +182,6 @@ class RunProgress:
         """Each step has a clock of its own."""
         if what != self.doing:
             self.doing = what
-            self.bars.reset(self.step, description=f"  {_STEPS.get(what, what)}", total=total)
+            self.bars.reset(self.step, description=f"  {STEPS.get(what, what)}", total=total)
             self.bars.advance(self.step, 0)
         self.bars.update(self.step, completed=done, total=total)

@@ -12,7 +12,7 @@ from fedfuse.experiment.comparison.running import silence
 from fedfuse.experiment.config import ExperimentConfig
 from fedfuse.experiment.earlier import other_experiment
 from fedfuse.experiment.estimate import Estimate, estimate_of
-from fedfuse.experiment.progress import Progress, listeners
+from fedfuse.experiment.live import Progress, listeners
 from fedfuse.experiment.result import RunResult
 from fedfuse.experiment.run import Experiment, Given, run_folder
 from fedfuse.experiment.sweep import Sweep, plan_sweep

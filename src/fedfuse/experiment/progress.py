@@ -6,16 +6,22 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Literal
 
 from fedfuse.core.plain_json import dumps
 from fedfuse.experiment.assembly import cautions, notes
 from fedfuse.experiment.sheets import size
-from fedfuse.experiment.surroundings import surroundings
-from fedfuse.federation.events import Event, Listener
+from fedfuse.federation.events import Event
 
 SAID = 20
 """Sentences of one kind that are shown of a run."""
+STEPS = {
+    "load data": "loading data",
+    "clients": "clients train",
+    "synthesise": "making inputs",
+    "teachers": "teachers predict",
+    "distil": "distilling",
+}
+"""What a tick tells of, in words."""
 
 
 class Lines:
@@ -51,10 +57,6 @@ class Lines:
             yield sentence
 
 
-Progress = bool | Listener | Literal["auto"]
-"""Whether and how runs are shown: lines, nothing, whatever is called with every event, or what fits the place."""
-
-
 class Kept:
     """A listener for programs, which says nothing but that a run was there already and not begun."""
 
@@ -65,15 +67,6 @@ class Kept:
     def __call__(self, event: Event) -> None:
         if event["event"] in ("run_found", "run_resumed"):
             self.say(f"{event.get('run', self.label)}: {notice(event) or 'goes on with what is there'}")
-
-
-def listeners(progress: Progress, label: str = "") -> tuple[Listener, ...]:
-    """Who hears of a run: nobody, one who prints, whoever is given, or whoever fits the place where Python runs."""
-    if callable(progress):
-        return (progress,)
-    if progress != "auto":
-        return (Lines(label),) if progress else ()
-    return (Kept(label) if surroundings() == "script" else Lines(label),)
 
 
 class Mishaps:

@@ -16,6 +16,7 @@ from fedfuse.experiment.frames import frame_of
 from fedfuse.experiment.model_files import Which, client_model_file, model_file
 from fedfuse.experiment.provenance import Provenance, starts
 from fedfuse.experiment.sheets import percent, summary_sheet
+from fedfuse.experiment.shown import ShownPartition, accuracies, bars, curve_figure
 from fedfuse.federation import RoundRecord
 from fedfuse.federation.folder import RunFolder
 from fedfuse.models import Classifier
@@ -65,7 +66,7 @@ class RunResult:
     @property
     def partition(self) -> PartitionReport:
         """Who had which examples."""
-        return PartitionReport.load(self.folder.partition)
+        return ShownPartition.load(self.folder.partition)
 
     @property
     def provenance(self) -> list[Provenance]:
@@ -126,7 +127,8 @@ class RunResult:
 
     def __repr__(self) -> str:
         about, state = self.summary, "" if self.is_finished else f"{self._unfinished}, "
-        models = ", ".join(f"{name} {percent(accuracy)}" for name, accuracy in self.accuracy.items())
+        curves = {name: bars([value for _, value in points]) for name, points in accuracies(self.history).items()}
+        models = ", ".join(f"{name} {curves.get(name, '')}{percent(own)}" for name, own in self.accuracy.items())
         return (
             f"RunResult({about['name']} {about['method']} seed {about['seed']}: {models}, {state}"
             f"{about['rounds']} rounds, {about['seconds']:.1f} s, {self.folder.path})"
@@ -138,7 +140,8 @@ class RunResult:
 
     def _repr_html_(self) -> str:
         state = "" if self.is_finished else f"{escape(self._unfinished)}, {self.summary['rounds']} rounds so far, "
-        return f"{summary_sheet(self.summary).html()}<p>{state}{escape(str(self.folder.path))}</p>"
+        curve = curve_figure(self.history, self.summary["target_accuracy"])
+        return f"{summary_sheet(self.summary).html()}{curve}<p>{state}{escape(str(self.folder.path))}</p>"
 
 
 def _rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -14,6 +14,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ class Request:
     """What all members were trained from, if somebody says so."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FuseResult:
     """What came out: the network in memory, and everything the card says."""
 
@@ -102,8 +103,12 @@ class FuseResult:
     def ensemble(self) -> Quality:
         return self.qualities[ENSEMBLE]
 
-    def __str__(self) -> str:
-        return quality_sheet(self.qualities).text()
+    def __repr__(self) -> str:
+        return "\n".join([quality_sheet(self.qualities).text(), "", *self.reasons, f"folder   {self.folder}"])
+
+    def _repr_html_(self) -> str:
+        said = "<br>".join(map(escape, (*self.reasons, f"folder {self.folder}")))
+        return f"{quality_sheet(self.qualities).html()}<p>{said}</p>"
 
 
 STUDENT, ENSEMBLE = "student", "ensemble"

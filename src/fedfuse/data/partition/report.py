@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ class ClientShare:
     class_counts: tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PartitionReport:
     """The settings, the assigned positions, and what follows from them.
 
@@ -75,6 +75,9 @@ class PartitionReport:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"PartitionReport({self.partition.get('kind', 'own')}: {self.in_words()})"
 
     @cached_property
     def sha256(self) -> str:
@@ -129,12 +132,12 @@ class PartitionReport:
             names = None if self.names is None else list(self.names)
             files.write(path, files.Stored(about, self.assignment, self.labels, names))
 
-    @staticmethod
-    def load(path: Path) -> PartitionReport:
+    @classmethod
+    def load(cls, path: Path) -> Self:
         """Read a saved report; one that was changed by hand or cut off is refused."""
         stored = files.read(path)
         about = stored.about
-        report = PartitionReport(
+        report = cls(
             about["partition"],
             about["examples"],
             about["classes"],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +17,17 @@ from fedfuse.experiment.looking.labels import labels_of
 from fedfuse.experiment.looking.page import page_data
 from fedfuse.experiment.looking.pictures import Size, draw
 from fedfuse.experiment.looking.rows import Row, row_of
-from fedfuse.experiment.looking.several import described
+from fedfuse.experiment.looking.several import CURVES, described, mean_curves
 from fedfuse.experiment.looking.stored_run import StoredRun
 from fedfuse.experiment.looking.tables import comparison_facts, comparison_sheet, curve_records, written
+from fedfuse.experiment.shown import facts_below, has_bars
+from fedfuse.report import notebook
 from fedfuse.report.blocks import text_of
 from fedfuse.report.page import render
+from fedfuse.report.page.data import Axis, Seed
+from fedfuse.report.page.sections import over_seeds
+
+ROUNDS = Axis("rounds", "Rounds", "")
 
 
 @dataclass(frozen=True, repr=False)
@@ -135,11 +140,18 @@ class Comparison:
 
     def __repr__(self) -> str:
         facts = (f"{name:8} {value}" for name, value in comparison_facts(self).items())
-        return "\n".join([comparison_sheet(self).text(), "", *facts])
+        drawn = mean_curves(self.lines, 80, not has_bars())
+        curves = [CURVES, "", *drawn, ""] if drawn else []
+        return "\n".join([comparison_sheet(self).text(), "", *curves, *facts])
 
     def _repr_html_(self) -> str:
-        facts = "<br>".join(escape(f"{name} {value}") for name, value in comparison_facts(self).items())
-        return f"{comparison_sheet(self).html()}<p>{facts}</p>"
+        drawn = [over_seeds(look, _by_rounds(line), ROUNDS) for look, line in enumerate(self.lines)]
+        curves = notebook.curves(self.names(), drawn, self.target)
+        return f"{comparison_sheet(self).html()}{curves}{facts_below(comparison_facts(self))}"
+
+
+def _by_rounds(line: Line) -> list[Seed]:
+    return [Seed(one.seed, one.rounds, one.values, {"rounds": one.spent}) for one in seeds_of(line)]
 
 
 def compared(

@@ -39,7 +39,7 @@ def described(comparison: Comparison, width: Width = "95", reference: str | None
     if comparison.rows:
         yield comparison_sheet(comparison, width)
         yield from filter(None, [difference_sheet(comparison, reference)])
-        yield Lines(CURVES, lambda width, ascii_only: _curves(comparison.lines, width, ascii_only))
+        yield Lines(CURVES, lambda width, ascii_only: mean_curves(comparison.lines, width, ascii_only))
         yield from comparison_metric_sheets(comparison, width)
     if keys := varying_keys(comparison.lines):
         yield Lines(DIFFERS, lambda width, _: list(_differing(comparison.lines, keys, width)))
@@ -48,12 +48,12 @@ def described(comparison: Comparison, width: Width = "95", reference: str | None
     yield Facts({**{name: said for name, said in notes.items() if said}, **facts})
 
 
-def _curves(lines: Sequence[Line], width: int, ascii_only: bool) -> list[str]:
+def mean_curves(lines: Sequence[Line], width: int, ascii_only: bool) -> list[str]:
     """A line of bars for each row, all on one scale, beside where it begins and ends."""
     means = [[sum(values) / len(values) for _, _, values in together(seeds_of(line))] for line in lines]
     names = [shorten(name, width // 3) for name in labels_of(lines)]
     low, high = (edge((value for own in means for value in own), default=0.0) for edge in (min, max))
-    room, longest = min(LONGEST_CURVE, width - width // 3 - 20), max(map(cell_len, names))
+    room, longest = min(LONGEST_CURVE, width - width // 3 - 20), max(map(cell_len, names), default=0)
     return [
         f" {name}{' ' * (longest - cell_len(name))}  {100 * own[0]:5.1f} % "
         f"{sparkline(own, room, ascii_only, (low, high))} {100 * own[-1]:.1f} %"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,14 @@ from fedfuse.core.plain_json import dumps
 from fedfuse.experiment.config import ExperimentConfig
 from fedfuse.experiment.frames import frame_of
 from fedfuse.experiment.sheets import percent
+from fedfuse.experiment.shown import bars, facts_below
 from fedfuse.experiment.sweep.ledger import Ledger
 from fedfuse.experiment.sweep.space import Space, Values
 from fedfuse.experiment.sweep.trial import Outcome
 from fedfuse.experiment.variants.words import key_of, short_keys, value_word
 from fedfuse.federation.judging import Judge
+from fedfuse.report import notebook
+from fedfuse.report.page.charts import Drawn
 from fedfuse.report.sheet import Sheet
 
 SHOWN = 10
@@ -136,12 +138,21 @@ class Sweep:
         return f"{some}{f' ({stopped})' if stopped else ''}{seeds}"
 
     def __repr__(self) -> str:
-        facts = (f"{name:8} {value}" for name, value in self.facts().items())
+        values = [trial.value for trial in self.trials if trial.value is not None]
+        drawn = {"values": f"{curve}in the order of trials"} if (curve := bars(values)) else {}
+        facts = (f"{name:8} {value}" for name, value in {**drawn, **self.facts()}.items())
         return "\n".join([self.sheet().text(), "", *facts])
 
     def _repr_html_(self) -> str:
-        facts = "<br>".join(escape(f"{name} {value}") for name, value in self.facts().items())
-        return f"{self.sheet().html()}<p>{facts}</p>"
+        return f"{self.sheet().html()}{self._figure()}{facts_below(self.facts())}"
+
+    def _figure(self) -> str:
+        """The accuracy of one trial after the other; other measures have no percentages."""
+        if self.judge.by != "accuracy":
+            return ""
+        points = [(trial.number, 100 * trial.value) for trial in self.trials if trial.value is not None]
+        caption = f"accuracy on {self.judge.on} examples in percent, trial by trial"
+        return notebook.curves([caption], [Drawn(0, points)], caption=caption)
 
 
 def trials_of(ledger: Ledger, seeds: Sequence[int]) -> tuple[Trial, ...]:

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from fedfuse.core.plain_text import one_line
-from fedfuse.data.partition.report import borders
 from fedfuse.experiment.looking.grouping import Line
+from fedfuse.experiment.looking.shares import shares_of_report
 from fedfuse.experiment.looking.stored_run import StoredRun
 from fedfuse.federation.confusion import Confusion
 from fedfuse.report.page.data import Classes, Shares, Square
 
-MOST_COLUMNS = 60
-"""Of a partition; neighbours share one."""
-MOST_CELLS = 6000
 MOST_CLASSES = 200
 """That are listed; of more, the worst."""
 MOST_SQUARE = 30
@@ -23,28 +18,11 @@ MOST_SQUARE = 30
 
 
 def shares_of(run: StoredRun) -> Shares | None:
-    """Who had which examples in a run; of many clients, neighbours together, and of very many classes only in words."""
+    """Who had which examples in a run; None if that is not known."""
     report = run.partition
     if report is None or not len(report.assignment):
         return None
-    words = f"Seed {run.seed}: {report.in_words()}."
-    columns = min(len(report.assignment), MOST_COLUMNS)
-    if columns * report.classes > MOST_CELLS:
-        return Shares(words, [], [], [], [])
-    edges = borders(len(report.assignment), columns)
-    together = np.diff(edges)
-    counts = (report.counts(columns) / together[:, None]).T
-    sizes = np.add.reduceat(report.sizes, edges[:-1]) / together
-    alone = columns == len(report.assignment)
-    names = [report.clients[int(first)].name if alone else str(first) for first in edges[:-1]]
-    return Shares(
-        words,
-        [one_line(name) for name in names],
-        [one_line(name) for name in report.called],
-        [[round(float(count), 1) for count in row] for row in counts],
-        [round(float(size), 1) for size in sizes],
-        int(together.max()),
-    )
+    return shares_of_report(report, f"Seed {run.seed}: {report.in_words()}.")
 
 
 def together(line: Line) -> Confusion | None:

@@ -1,0 +1,147 @@
+"""What happens in runs, in one place of a notebook that is renewed as they go on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Literal
+
+from fedfuse.experiment.progress import STEPS, Kept, Lines, accuracies
+from fedfuse.experiment.surroundings import surroundings
+from fedfuse.federation.events import Event, Listener
+from fedfuse.report.page.html import Html, element
+from fedfuse.report.terminal import sparkline
+
+Progress = bool | Listener | Literal["auto"]
+"""Whether and how runs are shown: lines, nothing, whatever is called with every event, or what fits the place."""
+Shown = tuple[Html, str]
+"""HTML, and a line for front ends that show none."""
+PAUSE = 0.2
+"""Seconds between two pictures; a front end that gets more of them lags behind."""
+MOST_SENTENCES = 30
+ENDS = {"run_found", "run_finished", "run_stopped", "study_concluded", "sweep_concluded"}
+"""Events after which nothing may come that would show what was left out."""
+BARS = 40
+
+
+def listeners(progress: Progress, label: str = "") -> tuple[Listener, ...]:
+    """Who hears of a run: nobody, one who prints, whoever is given, or whoever fits the place where Python runs."""
+    if callable(progress):
+        return (progress,)
+    if progress != "auto":
+        return (Lines(label),) if progress else ()
+    place = surroundings()
+    if place == "notebook":
+        return (Live(label),)
+    return (Kept(label) if place == "script" else Lines(label),)
+
+
+class Live:
+    """A listener for notebooks: a bar for runs, one for the rounds of each that goes on, and sentences below."""
+
+    def __init__(
+        self, label: str = "", show: Callable[[Shown], None] | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.label = label
+        self.show = show or _Cell()
+        self.clock = clock
+        self.study: tuple[int, int] | None = None
+        """Of several runs, how many are finished, and how many there are."""
+        self.runs: dict[str, _Rounds] = {}
+        self.sentences: list[str] = []
+        self.lines = Lines(label, self.sentences.append)
+        self._shown_at: float | None = None
+
+    def __call__(self, event: Event) -> None:
+        name = event["event"]
+        label = event.get("run", self.label)
+        if name == "study_started":
+            self.study = (event["finished"], event["runs"])
+        elif name == "study_run_started":
+            self.runs[label] = _Rounds(event["rounds"], event["done"])
+        elif name == "study_run_advanced":
+            self.runs.setdefault(label, _Rounds()).done = event["done"]
+        elif name in ("study_run_finished", "study_run_stopped"):
+            self._end(label)
+        elif name not in ("study_run_found", "round_finished"):
+            self.lines(event)
+        if name in ("run_started", "run_resumed", "tick", "round_started", "round_finished", "run_finished"):
+            self.runs.setdefault(label, _Rounds()).hear(event)
+        del self.sentences[MOST_SENTENCES:]
+        self._renew(is_last=name in ENDS)
+
+    def _end(self, label: str) -> None:
+        """A run of several is over, and makes room."""
+        self.runs.pop(label, None)
+        if self.study:
+            self.study = (self.study[0] + 1, self.study[1])
+
+    def _renew(self, is_last: bool) -> None:
+        now = self.clock()
+        if is_last or self._shown_at is None or now - self._shown_at >= PAUSE:
+            self._shown_at = now
+            if rows := list(self._rows()):
+                self.show((element("div", *(html for html, _ in rows)), "\n".join(line for _, line in rows)))
+
+    def _rows(self) -> Iterator[Shown]:
+        if self.study:
+            finished, runs = self.study
+            yield _row(f"{finished}/{runs} runs", finished, runs)
+        for label, rounds in self.runs.items():
+            yield _row(rounds.in_words(label), rounds.done, rounds.rounds)
+        for sentence in self.sentences:
+            yield element("div", sentence, style="opacity:.75"), sentence
+
+
+class _Rounds:
+    """How far one run is."""
+
+    def __init__(self, rounds: int = 0, done: int = 0) -> None:
+        self.rounds, self.done = rounds, done
+        self.step, self.said = "", ""
+        self.curve: list[float] = []
+        """The mean accuracy of the models, or that of the ensemble, in every round that was measured here."""
+
+    def hear(self, event: Event) -> None:
+        if event["event"] in ("run_started", "run_resumed"):
+            self.rounds = event["rounds"]
+        elif event["event"] == "tick":
+            self.step = f"{STEPS.get(event['what'], event['what'])} {event['done']}/{event['total']}"
+        elif event["event"] == "round_started":
+            self.done = event["round"] - 1
+        elif event["event"] == "round_finished":
+            self.done, self.step = event["round"], ""
+            self.said = accuracies(event) or self.said
+            own = [one["accuracy"] for one in event["prototypes"].values() if one["accuracy"] is not None]
+            if measured := own or [event["ensemble_accuracy"]] * (event["ensemble_accuracy"] is not None):
+                self.curve.append(sum(measured) / len(measured))
+        else:
+            self.step = "finished"
+
+    def in_words(self, label: str) -> str:
+        rounds = f"round {self.done}/{self.rounds}" if self.rounds else "starting"
+        curve = sparkline(self.curve, BARS) if len(self.curve) > 1 else ""
+        return f"{label}: {', '.join(filter(None, (rounds, self.step, self.said)))} {curve}".rstrip()
+
+
+def _row(words: str, done: int, total: int) -> Shown:
+    """A bar with words beside it; without a total, one that only says that something is going on."""
+    sizes = {"value": done, "max": total} if total else {}
+    return element("div", element("progress", style="vertical-align:middle", **sizes), " ", words), words
+
+
+class _Cell:
+    """The output of the cell that is being run: shown once, and renewed from then on."""
+
+    def __init__(self) -> None:
+        self.handle = None
+
+    def __call__(self, shown: Shown) -> None:
+        from IPython.display import display
+
+        html, text = shown
+        content = {"text/html": str(html), "text/plain": text}
+        if self.handle is None:
+            self.handle = display(content, raw=True, display_id=True)
+        else:
+            self.handle.update(content, raw=True)
