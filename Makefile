@@ -16,7 +16,7 @@ demo: $(VENV)/installed
 test: check
 	$(RUN) pytest -n $(CORES)
 
-# Tests that start many processes: parts from outside with workers, killed and resumed.
+# Tests that start many processes: parts from outside with workers, killed and resumed; and examples/notebook.ipynb in a kernel.
 test-long: $(VENV)/installed-dev
 	$(RUN) pytest -n $(CORES) -m long
 

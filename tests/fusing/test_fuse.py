@@ -54,6 +54,9 @@ class TestStudent:
         result = fused(list(hospitals.values()), digits, tmp_path / "out")
         assert result.student.accuracy is None
         assert result.student.agreement > 0.7
+        assert all(reason in repr(result) for reason in (*result.reasons, "agrees with", str(tmp_path / "out")))
+        assert "Linear(" not in repr(result), "nobody wants to read the network"
+        assert "<table>" in result._repr_html_()
         assert accuracy(load_model(tmp_path / "out" / "model.safetensors"), digits) > 0.7
 
     def test_another_architecture_than_any_model(self, hospitals, digits, tmp_path):

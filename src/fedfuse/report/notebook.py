@@ -50,7 +50,8 @@ def curves(
     legend = [element("div", *entries, class_="legend")] if len(lines) > 1 else []
     left_out = f"; the first {len(shown)} of {len(lines)} lines" if len(shown) < len(lines) else ""
     picture = chart(shown, frame, caption, None if target is None else 100 * target)
-    return _figure(*legend, element("div", picture, class_="plot"), element("div", f"{caption}{left_out}"))
+    shades = "; shades go from the lowest to the highest seed" if any(line.low for line in shown) else ""
+    return _figure(*legend, element("div", picture, class_="plot"), element("div", f"{caption}{shades}{left_out}"))
 
 
 def partition_figure(shares: Shares) -> Html:
