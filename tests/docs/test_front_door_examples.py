@@ -13,6 +13,7 @@ import fedfuse
 DOCS = Path(__file__).parent.parent.parent / "docs"
 FUNCTIONS = [name for name in fedfuse._PLACES if inspect.isfunction(getattr(fedfuse, name))]
 ELSEWHERE = {
+    "audit": "audit.md",  # trains shadows
     "bench": "performance.md",  # takes a minute
     "make_source": "own-method.md",  # nothing without a part around it
 }

@@ -60,7 +60,7 @@ class Live:
         elif name == "study_run_started":
             self.runs[label] = _Rounds(event["rounds"], event["done"])
         elif name == "study_run_advanced":
-            self.runs.setdefault(label, _Rounds()).done = event["done"]
+            self.runs.setdefault(label, _Rounds()).advance(event["done"], event.get("latest"))
         elif name in ("study_run_finished", "study_run_stopped"):
             self._end(label)
         elif name not in ("study_run_found", "round_finished"):
@@ -117,6 +117,10 @@ class _Rounds:
                 self.curve.append(sum(measured) / len(measured))
         else:
             self.step = "finished"
+
+    def advance(self, done: int, latest: Event | None) -> None:
+        """Of a run in another process, the rounds that its log has, and the last of them."""
+        self.done, self.said = done, (accuracies(latest) if latest else "") or self.said
 
     def in_words(self, label: str) -> str:
         rounds = f"round {self.done}/{self.rounds}" if self.rounds else "starting"
