@@ -29,9 +29,12 @@ def rows() -> Iterator[tuple[str, dict[str, Any]]]:
         optimizer = {"kind": "sgd", "learning_rate": rate}
         training = {**SHORT, "optimizer": optimizer, "privacy": {"norm": 1.0, "multiplier": "auto"}}
         privacy = {"unit": "example", "budget": epsilon}
-        yield f"the same with DP-SGD, ε = {epsilon:g}", {**_weights(10, training), "privacy": privacy}
+        yield f"10 rounds of 2 epochs, DP-SGD, rate {rate:g}", {**_weights(10, training), "privacy": privacy}
     once = {"federation": {"rounds": 1, "participation": 1.0}, "training": LONG}
     yield "FedED, 1 round of 100 epochs", {**BASE, **once, "method": "feded-w0"}
+    matched = {**LONG, "privacy": {"norm": 1.0, "multiplier": "auto"}}
+    promised = {"unit": "example", "budget": 1.0}
+    yield "2 rounds of 100 epochs, DP-SGD, all else alike", {**_weights(2, matched), "privacy": promised}
 
 
 def table(folder: Path) -> str:

@@ -98,7 +98,9 @@ __all__ = [
     "search",
     "starter",
     "sweep",
+    "verify_receipts",
     "watch",
+    "write_receipts",
 ]
 
 _PLACES = {
@@ -194,6 +196,8 @@ _PLACES = {
     "starter": "fedfuse.experiment.starter",
     "sweep": "fedfuse.experiment.api",
     "watch": "fedfuse.experiment.looking.watching",
+    "verify_receipts": "fedfuse.core.receipt_lines",
+    "write_receipts": "fedfuse.experiment.receipts",
 }
 """Where a name is imported from when it is first used: torch takes seconds, which ``fedfuse --help`` need not pay."""
 
@@ -201,6 +205,7 @@ if TYPE_CHECKING:
     from fedfuse.core.errors import ConfigError, DataError, FedfuseError, StopRun
     from fedfuse.core.messages import Task, Update
     from fedfuse.core.randomness import Key
+    from fedfuse.core.receipt_lines import verify_receipts
     from fedfuse.core.weights import Weights, as_parameters
     from fedfuse.data import Partition
     from fedfuse.engines import EngineSettings
@@ -224,6 +229,7 @@ if TYPE_CHECKING:
     from fedfuse.experiment.looking.watching import watch
     from fedfuse.experiment.privacy_plan import PrivacyPlan, plan_privacy
     from fedfuse.experiment.provenance import Provenance
+    from fedfuse.experiment.receipts import write_receipts
     from fedfuse.experiment.replay import LastRound, replay
     from fedfuse.experiment.result import RunResult
     from fedfuse.experiment.run import Experiment

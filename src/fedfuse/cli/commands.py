@@ -21,6 +21,7 @@ SECTIONS = {
         "report": "fedfuse.cli.report:report",
         "watch": "fedfuse.cli.watch:watch",
         "audit": "fedfuse.cli.audit:audit",
+        "receipt": "fedfuse.cli.receipt:app",
     },
     "Models": {
         "fuse": "fedfuse.cli.fuse:fuse",

@@ -222,6 +222,7 @@ FREE = {
     "NAME",
     "NEW_FILE",
     "SEEDS",
+    "SHA256",
     "TEXT",
     "WORD",
     "WORKLOAD",

@@ -11,6 +11,7 @@ from typing import Any
 from flwr.app import Error, RecordDict
 
 from fedfuse.experiment.config import ExperimentConfig
+from fedfuse.flower.receipt_keys import receipt_key
 from fedfuse.flower.receipts import describe, describe_values, sizes, write_receipt
 from fedfuse.flower.status import RECEIPTS, STATUS, count, file_of, in_words, note
 
@@ -23,7 +24,7 @@ class Logbook:
     """Of one client in one experiment; ``state`` is the node's folder."""
 
     def __init__(self, state: Path, config: ExperimentConfig, client: int, run: int) -> None:
-        self.config, self.client, self.run = config, client, run
+        self.state, self.config, self.client, self.run = state, config, client, run
         self.status = file_of(state, STATUS, config.name, client)
         self.receipts = file_of(state, RECEIPTS, config.name, client)
         self.privacy: Mapping[str, Any] = {}
@@ -47,12 +48,12 @@ class Logbook:
         self.say(f"epsilon {in_words(numbers)}")
 
     def sends(self, purpose: str, number: int, content: RecordDict | Error) -> None:
-        """The receipt of what is about to leave."""
+        """The receipt of what is about to leave, signed by the node."""
         records = _records(content)
         facts = {"client": self.client, "run": self.run, "round": number, "purpose": purpose}
         if self.privacy:
             facts["privacy"] = self.privacy
-        write_receipt(self.receipts, facts, records)
+        write_receipt(self.receipts, facts, records, receipt_key(self.state))
         self.say(f"sends {purpose}: {sizes(records)}; receipt in {self.receipts}")
 
     def was_refused(self, reason: Any) -> None:

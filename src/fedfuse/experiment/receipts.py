@@ -1,0 +1,84 @@
+"""Receipts beside the log of a run: written from it for clients of a simulation, compared with it for real parties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from fedfuse.core.errors import DataError, RunFolderError
+from fedfuse.core.files import write_bytes
+from fedfuse.core.receipt_lines import FIRST, as_line, read_receipts, sha256
+from fedfuse.federation.events import read_events
+from fedfuse.federation.folder import RunFolder
+from fedfuse.report.sheet import Sheet
+
+UPDATE = "update"
+
+
+def write_receipts(run: str | Path, out: str | Path) -> list[Path]:
+    """A file of receipts for every client that sent something in a simulated run, from the run's log.
+
+    Nobody has a key in a simulation, so nobody signs; each line says what the log says, and follows the one before.
+    """
+    files: dict[int, list[bytes]] = {}
+    totals: dict[int, int] = {}
+    for event in _sent(RunFolder(Path(run))):
+        client, size = event["client"], event["bytes_up"]
+        lines = files.setdefault(client, [])
+        totals[client] = totals.get(client, 0) + size
+        said = {
+            "time": event["time"], "client": client, "run": str(run), "round": event["round"], "purpose": UPDATE,
+            "taken": event["event"] == "client_finished", "records": {UPDATE: {"bytes": size}},
+            "total": {UPDATE: totals[client]}, "before": sha256(lines[-1]) if lines else FIRST,
+        }  # fmt: skip
+        lines.append(as_line(said))
+    paths = {Path(out) / f"client-{client}.jsonl": lines for client, lines in sorted(files.items())}
+    for path in paths:
+        if path.exists():
+            raise DataError(f"{path} is there already; name another folder")
+    for path, lines in paths.items():
+        write_bytes(path, b"\n".join(lines) + b"\n")
+    return list(paths)
+
+
+def check_heard(receipts: str | Path, run: str | Path) -> int:
+    """How many answers the server of a run has heard from the party; raises if one of them has no receipt."""
+    lines = [line for line in read_receipts(Path(receipts)) if line["purpose"] == UPDATE]
+    clients = {line.get("client") for line in lines}
+    rounds = {line["round"] for line in lines}
+    heard = [event["round"] for event in _sent(RunFolder(Path(run))) if event["client"] in clients]
+    if missing := sorted(set(heard) - rounds):
+        shown = ", ".join(map(str, missing[:10]))
+        raise DataError(f"{receipts} has no line for what the server heard in round {shown}: lines were cut off")
+    return len(heard)
+
+
+def receipts_sheet(path: str | Path) -> Sheet:
+    """What left, line by line, with epsilon so far where it was counted."""
+    lines = list(read_receipts(Path(path)))
+    if not lines:
+        raise DataError(f"{path} has no receipts")
+    names = [name for name, size in lines[-1]["total"].items() if size]
+    rows = [((str(line["time"])[:19], str(line["purpose"])), _numbers(line, names)) for line in lines]
+    total = ("", *(f"{lines[-1]['total'][name]:,}" for name in names), "", "")
+    return Sheet(str(path), ("time", "sent"), ("round", *names, "epsilon", "signed"), [*rows, (("", "total"), total)])
+
+
+def _numbers(line: dict[str, Any], names: list[str]) -> tuple[str, ...]:
+    sent = [f"{line['records'][name]['bytes']:,}" if name in line["records"] else "" for name in names]
+    privacy = line.get("privacy")
+    epsilon = privacy.get("epsilon") if isinstance(privacy, dict) else None
+    known = f"{epsilon:.4g}" if isinstance(epsilon, int | float) else ""
+    return str(line["round"]), *sent, known, "yes" if "signature" in line else "no"
+
+
+def _sent(run: RunFolder) -> Iterator[dict[str, Any]]:
+    """What came in during a run, whatever became of it."""
+    if not run.events.exists():
+        raise RunFolderError(f"{run.path} holds no run; give the folder that a run has written, with its events.jsonl")
+    for event in read_events(run.events):
+        if event.get("event") in ("client_finished", "update_refused"):
+            numbers = [event.get(name) for name in ("client", "round", "bytes_up")]
+            if all(type(number) is int for number in numbers):
+                yield event

@@ -1,0 +1,70 @@
+"""Receipts of simulated clients, from the log of their run."""
+
+from __future__ import annotations
+
+import pytest
+
+from fedfuse import DataError, Experiment, FedfuseError, verify_receipts, write_receipts
+from fedfuse.core import receipt_lines
+from fedfuse.experiment.receipts import check_heard, receipts_sheet
+from tests.helpers import events_of
+
+pytestmark = pytest.mark.usefixtures("without_pictures")
+
+
+@pytest.fixture
+def files(config, out, tmp_path):
+    Experiment(config()).run(out)
+    return write_receipts(out, tmp_path / "receipts")
+
+
+def test_all_that_the_log_counts_has_a_line(files, out):
+    sent = events_of(out, "client_finished")
+    found = {verify_receipts(file).clients[0]: verify_receipts(file) for file in files}
+    assert found.keys() == {event["client"] for event in sent}
+    for client, one in found.items():
+        assert one.total["update"] == sum(event["bytes_up"] for event in sent if event["client"] == client)
+        assert one.signed == 0
+    assert sum(check_heard(file, out) for file in files) == len(sent)
+    assert "total" in receipts_sheet(files[0]).text()
+
+
+def test_what_is_cut_off_shows_beside_the_log_of_the_server(files, out):
+    twice = next(file for file in files if verify_receipts(file).lines == 2)
+    twice.write_bytes(twice.read_bytes().splitlines(keepends=True)[0])
+    with pytest.raises(DataError, match="round 2: lines were cut off"):
+        check_heard(twice, out)
+
+
+def test_a_changed_line_and_a_wrong_sum_show(files):
+    twice = next(file for file in files if verify_receipts(file).lines == 2)
+    whole = twice.read_bytes()
+    twice.write_bytes(whole.replace(b'"round": 1', b'"round": 7', 1))
+    with pytest.raises(DataError, match="does not follow"):
+        verify_receipts(twice)
+    twice.write_bytes(whole.splitlines(keepends=True)[0].replace(b'"total": {"update": ', b'"total": {"update": 1'))
+    with pytest.raises(DataError, match="add up"):
+        verify_receipts(twice)
+
+
+def test_nothing_is_overwritten(files, out):
+    with pytest.raises(DataError, match="already"):
+        write_receipts(out, files[0].parent)
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n", b"[" * 100_000, b"\xff\x00", b"{}", b'{"time": 1}'])
+def test_what_is_no_file_of_receipts_is_a_sentence(content, tmp_path):
+    path = tmp_path / "other.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(FedfuseError, match="no receipts"):
+        verify_receipts(path)
+
+
+def test_a_line_without_end_is_not_read_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(receipt_lines, "LONGEST", 100)
+    path = tmp_path / "long.jsonl"
+    path.write_bytes(b"x" * 1000)
+    with pytest.raises(DataError, match="more than 100 bytes"):
+        verify_receipts(path)
+    with pytest.raises(DataError):
+        verify_receipts(tmp_path / "missing.jsonl")
