@@ -100,7 +100,7 @@ def test_a_command_of_a_package_that_is_not_installed_says_which(in_process: InP
     sentence = only_sentence(in_process("reproduce", "feddf/table2", "--scale", "small"))
     assert sentence == "reproduce is a command of fedfuse-papers; install it: pip install fedfuse-papers"
     assert "reproduce" not in in_process("--help").stdout
-    assert only_sentence(in_process("reproduced")).startswith("unknown command 'reproduced' (known: bench, ")
+    assert only_sentence(in_process("reproduced")).startswith("unknown command 'reproduced' (known: audit, ")
 
 
 def test_a_misspelt_command_gets_a_guess_among_all(in_process: InProcess, install) -> None:

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 import fedfuse
 from fedfuse.cli.app import app
+from fedfuse.core.asked import asked_by_command_line
 
 SHOWN = CliRunner()
 
@@ -34,7 +35,8 @@ def obeyed(*words: object) -> str:
 def refused(*words: object) -> str:
     result = SHOWN.invoke(app, [str(word) for word in words])
     assert isinstance(result.exception, fedfuse.FedfuseError)
-    return str(result.exception)
+    with asked_by_command_line():
+        return str(result.exception)
 
 
 def test_commands_print_what_python_returns(runs: Path) -> None:
