@@ -20,6 +20,6 @@ def test_seeds_one_by_one_and_in_ranges(text: str, seeds: list[int]) -> None:
     "text", ["", ",", "0,0", "0-2,1", "4-0", "a", "0-", "-1", "1-2-3", "0..3", "1.5", "0-99999999", "9" * 9999, "²"]
 )
 def test_what_is_no_list_of_seeds_is_refused_in_one_sentence(text: str) -> None:
-    with pytest.raises(ConfigError, match="^seeds=") as refused:
+    with pytest.raises(ConfigError, match=r"^seeds=") as refused:
         seeds_of(text)
     assert len(str(refused.value)) < 250
