@@ -172,10 +172,10 @@ $(ENGINES)/installed: pyproject.toml
 	$(ENGINES)/bin/python -m pip --quiet --disable-pip-version-check install -c constraints-engines.txt -e '.[dev,ray,flower]'
 	@touch $@
 
-$(TRACKERS)/installed: pyproject.toml
+$(TRACKERS)/installed: pyproject.toml constraints-trackers.txt
 	rm -rf $(TRACKERS) && $(PYTHON) -m venv $(TRACKERS)
 	$(TRACKERS)/bin/python -m pip --quiet --disable-pip-version-check install -c constraints.txt torch
-	$(TRACKERS)/bin/python -m pip --quiet --disable-pip-version-check install -e '.[tensorboard,mlflow,wandb,trackio]' pytest
+	$(TRACKERS)/bin/python -m pip --quiet --disable-pip-version-check install -c constraints-trackers.txt -e '.[tensorboard,mlflow,wandb,trackio]' pytest
 	@touch $@
 
 $(AUDIT)/installed:

@@ -172,7 +172,8 @@ def test_the_page_names_every_metric_and_no_other(folder: RunFolder) -> None:
     prototypes = {"mlp": {"accuracy": 0.5, "loss": 1.0}}
     with closing(EventLog(folder.events)) as log:
         log.emit("run_started", rounds=9)
-        log.emit("round_finished", **a_round(1, prototypes=prototypes, ensemble_accuracy=0.5))
+        measured = {"prototypes": prototypes, "ensemble_accuracy": 0.5, "privacy": {"epsilon": 1.0}}
+        log.emit("round_finished", **a_round(1, **measured))
     emitted = {name.partition("{")[0] for name in metrics(Monitor(folder))}
     page = (Path(__file__).parents[2] / "docs" / "operation.md").read_text()
     assert set(re.findall(r"\bfedfuse_[a-z_]+", page)) == emitted

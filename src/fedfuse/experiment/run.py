@@ -38,7 +38,7 @@ from fedfuse.experiment.model_files import best_models
 from fedfuse.experiment.playing import Play, Stop
 from fedfuse.experiment.provenance import data_called
 from fedfuse.experiment.result import RunResult
-from fedfuse.experiment.shown import facts_table
+from fedfuse.experiment.shown import experiment_table
 from fedfuse.experiment.sketching import Sketches
 from fedfuse.experiment.stored import check_models, load_run
 from fedfuse.experiment.tracking import tracked
@@ -78,18 +78,7 @@ class Experiment:
         )
 
     def _repr_html_(self) -> str:
-        config = self.config
-        facts = {
-            "data": config.data.name,
-            "partition": config.partition.kind,
-            "models": ", ".join(f"{name} ({model.arch})" for name, model in config.models.items()),
-            "method": config.method.called,
-            "rounds": config.federation.rounds,
-            "seed": config.seed,
-            "identity": config.sha256()[:8],
-            "folder": self.default_folder,
-        }
-        return facts_table(config.name, facts)
+        return experiment_table(self.config, self.default_folder)
 
     @staticmethod
     def load(experiment: Given, assignments: Sequence[str] = (), **values: Any) -> Experiment:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from html import escape
+from pathlib import Path
 
 from fedfuse.data import PartitionReport
+from fedfuse.experiment.config import ExperimentConfig
 from fedfuse.experiment.looking.shares import shares_of_report
 from fedfuse.federation import RoundRecord
 from fedfuse.report import notebook
@@ -65,9 +67,19 @@ def has_bars() -> bool:
     return True
 
 
-def facts_table(title: str, facts: Mapping[str, object]) -> str:
-    """Names and values for a notebook."""
-    return Sheet(title, ("",), ("",), [((name,), (str(value),)) for name, value in facts.items()]).html()
+def experiment_table(config: ExperimentConfig, folder: Path) -> str:
+    """What an experiment is, for a notebook."""
+    facts = {
+        "data": config.data.name,
+        "partition": config.partition.kind,
+        "models": ", ".join(f"{name} ({model.arch})" for name, model in config.models.items()),
+        "method": config.method.called,
+        "rounds": config.federation.rounds,
+        "seed": config.seed,
+        "identity": config.sha256()[:8],
+        "folder": folder,
+    }
+    return Sheet(config.name, ("",), ("",), [((name,), (str(value),)) for name, value in facts.items()]).html()
 
 
 def facts_below(facts: Mapping[str, object]) -> str:
