@@ -86,8 +86,8 @@ bench-merges: $(VENV)/installed
 bench-privacy: $(VENV)/installed-dev
 	$(RUN) benchmarks.privacy $(TABLES) --write
 
-# What left the parties of runs on digits, attacked with and without privacy: the table of docs/audit.md. Some minutes of one
-# core, and an interrupted one goes on.
+# What left the parties of runs on digits, attacked with and without privacy, and what each method sends: the tables of
+# docs/audit.md and docs/reveals.md. Some minutes of one core, and an interrupted one goes on. TABLES=methods makes only that.
 reveals: $(VENV)/installed-dev
 	$(RUN) benchmarks.reveals $(TABLES) --write
 

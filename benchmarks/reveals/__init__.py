@@ -1,1 +1,1 @@
-"""What left the parties, attacked (``attacked.py``): the table of docs/audit.md."""
+"""What left the parties, attacked (``attacked.py``), and what methods send (``methods.py``), for docs/."""

@@ -1,6 +1,6 @@
-"""The table of docs/audit.md: print it, and with ``--write`` put it there.
+"""Tables of docs/audit.md and docs/reveals.md: print them, and with ``--write`` put them there.
 
-python -m benchmarks.reveals [audit] [--write] [--folder .bench/reveals]
+python -m benchmarks.reveals [audit] [methods] [--write] [--folder .bench/reveals]
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.privacy.__main__ import put
-from benchmarks.reveals import attacked
+from benchmarks.reveals import attacked, methods
 from fedfuse.core.errors import FedfuseError
 
 DOCS = Path(__file__).parents[2] / "docs"
-TABLES = {"audit": ("audit.md", attacked.table)}
+TABLES = {"audit": ("audit.md", attacked.table), "methods": ("reveals.md", methods.table)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

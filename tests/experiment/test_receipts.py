@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from fedfuse import DataError, Experiment, FedfuseError, verify_receipts, write_receipts
@@ -26,7 +28,9 @@ def test_all_that_the_log_counts_has_a_line(files, out):
         assert one.total["update"] == sum(event["bytes_up"] for event in sent if event["client"] == client)
         assert one.signed == 0
     assert sum(check_heard(file, out) for file in files) == len(sent)
-    assert "total" in receipts_sheet(files[0]).text()
+    shown = receipts_sheet(files[0]).text()
+    assert "total" in shown
+    assert f"{datetime.now(UTC):%Y-%m}" in shown, "a time as people write it"
 
 
 def test_what_is_cut_off_shows_beside_the_log_of_the_server(files, out):

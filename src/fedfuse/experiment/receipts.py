@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ def write_receipts(run: str | Path, out: str | Path) -> list[Path]:
         lines = files.setdefault(client, [])
         totals[client] = totals.get(client, 0) + size
         said = {
-            "time": event["time"], "client": client, "run": str(run), "round": event["round"], "purpose": UPDATE,
+            "time": _when(event["time"]), "client": client, "run": str(run), "round": event["round"], "purpose": UPDATE,
             "taken": event["event"] == "client_finished", "records": {UPDATE: {"bytes": size}},
             "total": {UPDATE: totals[client]}, "before": sha256(lines[-1]) if lines else FIRST,
         }  # fmt: skip
@@ -82,3 +83,11 @@ def _sent(run: RunFolder) -> Iterator[dict[str, Any]]:
             numbers = [event.get(name) for name in ("client", "round", "bytes_up")]
             if all(type(number) is int for number in numbers):
                 yield event
+
+
+def _when(seconds: Any) -> str:
+    """As a node's receipts have it."""
+    try:
+        return datetime.fromtimestamp(float(seconds), UTC).isoformat(timespec="seconds")
+    except (TypeError, ValueError, OverflowError, OSError):
+        return ""
