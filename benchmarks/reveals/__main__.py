@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.privacy.__main__ import put
@@ -15,7 +15,10 @@ from benchmarks.reveals import attacked, methods
 from fedfuse.core.errors import FedfuseError
 
 DOCS = Path(__file__).parents[2] / "docs"
-TABLES = {"audit": ("audit.md", attacked.table), "methods": ("reveals.md", methods.table)}
+TABLES: dict[str, tuple[str, Callable[[Path], str]]] = {
+    "audit": ("audit.md", attacked.table),
+    "methods": ("reveals.md", methods.table),
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

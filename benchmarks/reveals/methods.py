@@ -15,11 +15,11 @@ from fedfuse.methods import METHODS
 
 QUICK = ["training.epochs=1", "federation.rounds=2", "federation.participation=1.0"]
 """Sizes do not depend on how well anybody learns. All clients are there in both rounds."""
-TRIES = (["method.fuse.distiller={steps: 2}"], [], ["models.mlp.projection_head=64"])
+TRIES: tuple[list[str], ...] = (["method.fuse.distiller={steps: 2}"], [], ["models.mlp.projection_head=64"])
 """What is tried in turn: a short distillation where there is one, the method as it is, with a projection head."""
 
 
-def table(_: Path | None = None) -> str:
+def table(_: Path) -> str:
     """As markdown."""
     lines = ["| method | travels up, and its bytes | bytes, round 1 | bytes, round 2 |", "|---|---|---|---|"]
     for name in METHODS:
