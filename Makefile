@@ -8,7 +8,7 @@ RUN := $(VENV)/bin/python -m
 PIP := $(RUN) pip --quiet --disable-pip-version-check
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
-.PHONY: demo test test-browser test-long test-engines test-trackers fuzz coverage check format docs index bench bench-quick bench-merges bench-report bench-privacy reveals attacks cluster-model check-methods same-bits soak kills kills-of-fusions crashes audit clean
+.PHONY: demo test test-browser test-long test-docs test-engines test-trackers fuzz coverage check format docs index bench bench-quick bench-merges bench-report bench-privacy bench-situations reveals attacks cluster-model check-methods same-bits soak kills kills-of-fusions crashes audit clean
 
 demo: $(VENV)/installed
 	$(RUN) fedfuse compare digits --methods fedavg,feddf --seeds 0,1,2 --out runs/demo --overwrite
@@ -60,10 +60,21 @@ format: $(VENV)/installed-dev
 	$(RUN) ruff check --fix .
 	$(RUN) ruff format .
 
-# The pages of the API, of all commands and of all keys, from the code; a test says when they are no longer what it says.
-docs: $(VENV)/installed
+# The pages of the API, of all commands and of all keys, from the code (a test says when they are no longer what it says), and
+# all pages as a site that opens from the disk: build/site/index.html.
+docs: $(VENV)/installed-dev
 	$(VENV)/bin/python docs/write_api.py
 	$(VENV)/bin/python docs/write_reference.py
+	NO_MKDOCS_2_WARNING=1 $(RUN) mkdocs build --strict --quiet
+
+# Does all that README and docs say, page by page, in a folder of its own; experiments are cut to two short rounds, unless
+# WHOLE=1. What is not run says why on its page.
+test-docs: $(VENV)/installed-dev
+	$(if $(WHOLE),FEDFUSE_WHOLE_PAGES=1) $(RUN) pytest -n $(CORES) -m pages tests/docs
+
+# Every method in different situations: the table of docs/which-method.md. Some minutes of one core; goes on if interrupted.
+bench-situations: $(VENV)/installed
+	$(RUN) benchmarks.which_method --write
 
 # What fedfuse methods and fedfuse models list, from the code; a test says when it is no longer what the code says.
 index: $(VENV)/installed
@@ -144,7 +155,7 @@ clean:
 # built anew, because pip believes its own records. The package itself is only looked for, not imported: a slip in its code
 # is no reason to build anything.
 CORE := torch numpy scipy sklearn pydantic yaml typer rich safetensors pyarrow PIL matplotlib
-TOOLS := pytest xdist pytest_cov hypothesis ruff mypy importlinter datasets
+TOOLS := pytest xdist pytest_cov hypothesis ruff mypy importlinter datasets mkdocs material
 WORKS = $(VENV)/bin/python -c 'import pathlib; from importlib import import_module, util; \
 	assert pathlib.Path(util.find_spec("fedfuse").origin).is_relative_to(pathlib.Path.cwd()); list(map(import_module, "$(1)".split()))'
 BROKEN := $(shell $(call WORKS,$(CORE)) >/dev/null 2>&1 || echo yes)
