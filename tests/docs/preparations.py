@@ -58,7 +58,7 @@ def readme(reader: Reader) -> None:
     checkpoints(reader)
     reader.write_files("docs/own-method.md")
     reader.run("compare", "digits", "--methods", "fedavg,feddf", "--out", "runs/demo", folder=reader.folder)
-    images, labels = pictures(60)
+    images, labels = pictures(300)
     reader.names |= {"inputs": images, "labels": labels, "MyModule": Net}
 
 

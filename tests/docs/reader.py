@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 import yaml
 
+import fedfuse
 from fedfuse.experiment.config import validate
 from fedfuse.experiment.run import Experiment
 from fedfuse.fusing.plan import FusePlan
@@ -39,7 +40,7 @@ class Reader:
     """``folder`` is where the reader works; ``names`` are what Python blocks have defined so far."""
 
     def __init__(self, folder: Path, run: Any) -> None:
-        self.folder, self.run, self.names = folder, run, dict[str, Any](__name__="page")
+        self.folder, self.run, self.names = folder, run, dict[str, Any](__name__="page", fedfuse=fedfuse)
 
     def write_files(self, page: str) -> None:
         """Those that a page shows with their names, before anything is tried."""
@@ -83,7 +84,7 @@ class Reader:
         if ">" in arguments:
             target, arguments = arguments[-1], arguments[: arguments.index(">")]
         if program == "fedfuse":
-            done = self.run(*arguments, folder=self.folder)
+            done = self.run(*_in_this_process(arguments), folder=self.folder)
         else:
             assert program == "python", f"nobody here knows how to run {program}"
             done = subprocess.run(
@@ -93,6 +94,12 @@ class Reader:
         if target:
             (self.folder / target).write_text(done.stdout)
         return str(done.stdout + done.stderr)
+
+
+def _in_this_process(arguments: list[str]) -> list[str]:
+    """Without processes of their own, which would run whole experiments, and with few trials."""
+    shorter = {"--jobs": "1", "--budget": "3"}
+    return [shorter.get(before, word) for before, word in zip(["", *arguments], arguments, strict=False)]
 
 
 def _made(words: list[str]) -> str:
