@@ -24,6 +24,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         sys.modules.pop(name, None)
 
 
+@pytest.mark.pages
 def test_every_example_of_the_page_runs(folder: Path) -> None:
     pytest.importorskip("pandas")
     names: dict[str, object] = {"__name__": "page"}
