@@ -249,7 +249,10 @@ class TestFolder:
         [
             ({"seed": 1}, "seed is 0 there and 1 here"),
             ({"training": {"epochs": 2, "batch_size": 8}}, "training.epochs is 1 there and 2 here"),
-            ({"federation": {"rounds": 9, "participation": 0.75}}, "federation.rounds is 3 there and 9 here"),
+            (
+                {"federation": {"rounds": 3, "participation": 0.5}},
+                "federation.participation is 0.75 there and 0.5 here",
+            ),
             ({"models": {"mlp": {"arch": "mlp", "hidden": [7]}}}, "models.mlp.hidden"),
             ({"method": {"name": "fedprox"}}, "method.local.kind is plain there and proximal here"),
         ],

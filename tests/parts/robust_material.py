@@ -69,7 +69,8 @@ def places(updates):
 
 
 def check_context(most, has_validation=True):
-    return CheckContext(BANK, Sgd(), has_validation, None, most if isinstance(most, dict) else {"mlp": most})
+    by_prototype = most if isinstance(most, dict) else {"mlp": most}
+    return CheckContext(BANK, Sgd(), has_validation, most_in_a_round=by_prototype)
 
 
 HONEST_AND_HOSTILE = st.tuples(

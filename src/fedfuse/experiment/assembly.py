@@ -278,7 +278,9 @@ def _check_parts(
     recipe, key = config.recipe, Key(config.seed)
     inputs = None if source is None else _inputs_per_round(recipe, source, key)
     predicts = recipe.protocol.carries == "predictions"
-    context = CheckContext(bank, config.training.optimizer, has_validation, inputs, predicts, most)
+    context = CheckContext(
+        bank, config.training.optimizer, has_validation, inputs, sends_predictions=predicts, most_in_a_round=most
+    )
     for part in recipe.parts:
         part.check(context)
     _check_upload(recipe, bank, inputs)
