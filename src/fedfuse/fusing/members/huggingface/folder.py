@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -152,8 +153,8 @@ class Folder:
             raise DataError(f"{index} does not say where the weights lie; fetch it again")
         files = tuple(beside(self.path, name, str(index)) for name in sorted(set(places.values())))
         for file in files:
-            if not file.exists():
-                raise DataError(f"{self.path} lacks {file.name}, which {index.name} names; fetch it")
+            if not os.path.exists(file):  # a name that is too long for a file is that of none
+                raise DataError(f"{self.path} lacks {shortened(file.name)}, which {index.name} names; fetch it")
             check_is_file(file)
             if file.suffix != index.name.removesuffix(".index.json")[index.name.index(".") :]:
                 raise DataError(f"{index} names {file.name}, which is of another format")
