@@ -29,7 +29,7 @@ SLOW = (
     "starter_tables",
 )
 FEWEST = {"run_folders": 80, "torchscript_files": 250}
-"""Cases of targets that do much with each; of TorchScript those before the first on which torch itself ends the process."""
+"""Cases of targets that do much with each; of TorchScript, those before the first that makes torch end its process."""
 SEED = 0
 
 

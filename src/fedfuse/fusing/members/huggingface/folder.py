@@ -153,7 +153,7 @@ class Folder:
             raise DataError(f"{index} does not say where the weights lie; fetch it again")
         files = tuple(beside(self.path, name, str(index)) for name in sorted(set(places.values())))
         for file in files:
-            if not os.path.exists(file):  # a name that is too long for a file is that of none
+            if not os.path.exists(file):  # noqa: PTH110 - a name that is too long for a file is that of none
                 raise DataError(f"{self.path} lacks {shortened(file.name)}, which {index.name} names; fetch it")
             check_is_file(file)
             if file.suffix != index.name.removesuffix(".index.json")[index.name.index(".") :]:
