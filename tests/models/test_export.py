@@ -268,7 +268,7 @@ class TestCommand:
         [
             ("two", None, r"two has the models a, b; choose one with --model$"),
             ("two", "aa", r"^unknown model 'aa' \(did you mean 'a'\?\)$"),
-            ("clients", None, r"clients has no model of the server; give a file of .*clients/final/clients$"),
+            ("clients", None, r"clients has no model of the server; choose a client's with --client$"),
             ("nowhere", None, r"nowhere does not exist$"),
             ("run/final/mlp.safetensors", "mlp", r"^--model chooses among the models of a run, but"),
         ],
