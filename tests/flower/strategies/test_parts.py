@@ -255,7 +255,6 @@ class TestSentences:
             ({"fuse": "prediction_distillation"}, "reads predictions, but protocol weights sends none"),
             ({"fuse": "true_labels"}, "true_labels reads the true labels"),
             ({"scores": "labels"}, "scores labels ask clients about their data"),
-            ({"scores": "agreement"}, "scores agreement compare predictions that clients send"),
             ({"scores": "validation"}, "scores validation judges teachers on validation examples; set validation"),
             ({"scores": "entropy", "fuse": "none"}, "but this method asks none"),
             ({"screen": ["drop_worst"]}, "screen drop_worst judges clients on validation examples; set validation"),
