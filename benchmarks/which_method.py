@@ -9,7 +9,6 @@ kept, so that an interrupted bench goes on.
 from __future__ import annotations
 
 import argparse
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,9 +16,9 @@ from statistics import fmean, pstdev
 from typing import Any
 
 import fedfuse
+from benchmarks.page import write_table
 
 PAGE = Path(__file__).parents[1] / "docs" / "which-method.md"
-BEGIN, END = "<!-- situations -->", "<!-- end of situations -->"
 
 METHODS = ["fedavg", "scaffold", "fedgkd", "fedgen", "feddf", "fedbe", "ds-fl", "feded-w1"]
 
@@ -44,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     table = situations(range(options.seeds), options.out)
     print(table)
     if options.write:
-        PAGE.write_text(put(PAGE.read_text(encoding="utf-8"), table), encoding="utf-8")
+        write_table(PAGE, "situations", table)
 
 
 def situations(seeds: Sequence[int], out: Path) -> str:
@@ -70,13 +69,6 @@ def accuracies(changes: Mapping[str, Any], seeds: Sequence[int], out: Path) -> d
     for row in table.records():
         by_run[row["method"], row["seed"]].append(row["accuracy_last"])
     return {method: [fmean(by_run[method, seed]) for seed in seeds] for method in METHODS}
-
-
-def put(page: str, text: str) -> str:
-    """The page with the table between its marks."""
-    if BEGIN not in page or END not in page:
-        raise ValueError(f"the page has no place for results between {BEGIN} and {END}")
-    return re.sub(f"{BEGIN}.*?{END}", lambda _: f"{BEGIN}\n{text}\n{END}", page, flags=re.DOTALL)
 
 
 def _cell(values: Sequence[float] | None, best: float) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -22,6 +21,7 @@ from benchmarks.attacks.grid import DATA, FAMILIES, cells
 from benchmarks.attacks.play import Job, Numbers, measured
 from benchmarks.attacks.store import Store
 from benchmarks.attacks.tables import backdoors, text
+from benchmarks.page import write_table
 from fedfuse.core.errors import FedfuseError
 
 ROOT = Path(__file__).parents[2]
@@ -42,15 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
         print(results)
         if options.write:
-            PAGE.write_text(put(PAGE.read_text(encoding="utf-8"), data, results), encoding="utf-8")
-
-
-def put(page: str, data: str, results: str) -> str:
-    """The page with a dataset's tables between their marks."""
-    begin, end = f"<!-- attacks on {data} -->", f"<!-- end of attacks on {data} -->"
-    if begin not in page or end not in page:
-        raise ValueError(f"the page has no place for results between {begin} and {end}")
-    return re.sub(f"{begin}.*?{end}", lambda _: f"{begin}\n\n{results}\n\n{end}", page, flags=re.DOTALL)
+            write_table(PAGE, f"attacks on {data}", f"\n{results}\n")
 
 
 def _measure(jobs: Sequence[Job], store: Store, processes: int) -> None:

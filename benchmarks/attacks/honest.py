@@ -6,7 +6,6 @@ python -m benchmarks.attacks.honest [--seeds 3] [--write]
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,13 +14,13 @@ from statistics import mean, stdev
 
 import torch
 
+from benchmarks.page import write_table
 from fedfuse import Experiment, FedfuseError
 from fedfuse.experiment.assembly import build
 from fedfuse.federation.events import EventLog
 from fedfuse.federation.state import History
 
 PAGE = Path(__file__).parents[2] / "docs" / "robustness.md"
-BEGIN, END = "<!-- honest federations -->", "<!-- end of honest federations -->"
 TEN = ("partition.clients=10", "federation.participation=1.0", "training.epochs=5", "federation.rounds=10")
 SETTINGS: Mapping[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "digits, the preset: Dirichlet 0.05, 4 of 10 clients": (
@@ -76,9 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 break
             print(rows[-1], flush=True)
     if options.write:
-        text = "\n".join(rows)
-        page = PAGE.read_text(encoding="utf-8")
-        PAGE.write_text(re.sub(f"{BEGIN}.*?{END}", f"{BEGIN}\n{text}\n{END}", page, flags=re.DOTALL), encoding="utf-8")
+        write_table(PAGE, "honest federations", "\n".join(rows))
 
 
 def row(name: str, preset: str, changes: Sequence[str], method: str, seeds: int) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -22,6 +21,7 @@ from benchmarks.cluster.check import Rounds, local, ray
 from benchmarks.cluster.measure import measure
 from benchmarks.cluster.model import SIDE_BY_SIDE, Cluster, Costs, Work, limit, seconds, terms
 from benchmarks.cluster.workload import BATCH, CLIENTS, EXAMPLES, PUBLIC, ROUND, STEP, STEPS, TEST
+from benchmarks.page import write_table
 
 PAGE = Path(__file__).parents[2] / "docs" / "cluster.md"
 WEIGHTS = 122_570
@@ -101,14 +101,6 @@ def listed(costs: Costs) -> Iterator[str]:
         yield f"| byte of it | {1e6 * byte:.4g} |"
 
 
-def put(page: str, tables: dict[str, str]) -> str:
-    """The page with each table between its markers."""
-    for name, table in tables.items():
-        begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
-        page = re.sub(f"{begin}.*?{end}", f"{begin}\n{table}\n{end}", page, flags=re.DOTALL)
-    return page
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="also into docs/cluster.md")
@@ -135,7 +127,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.costs is not None:
         options.costs.write_text(json.dumps(asdict(costs), indent=2) + "\n", encoding="utf-8")
     if options.write:
-        PAGE.write_text(put(PAGE.read_text(encoding="utf-8"), tables), encoding="utf-8")
+        for name, table in tables.items():
+            write_table(PAGE, name, table)
 
 
 if __name__ == "__main__":

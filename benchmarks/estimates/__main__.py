@@ -20,13 +20,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.page import write_table
 from fedfuse import Experiment, FedfuseError
 from fedfuse.experiment.cost import is_countable, speed_here, work_of
 from fedfuse.experiment.estimate import estimate_of
 from fedfuse.experiment.estimate.memory import peak
 
 PAGE = Path(__file__).parents[2] / "docs" / "estimate.md"
-BEGIN, END = "<!-- estimates -->", "<!-- end of estimates -->"
 CASES: tuple[tuple[str, str, int], ...] = (
     ("digits", "fedavg", 15),
     ("digits", "feddf", 15),
@@ -54,11 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     text = table(rows)
     print(text)
     if options.write:
-        before, begin, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-        _, end, after = rest.partition(END)
-        if not begin or not end:
-            raise ValueError(f"{PAGE} has no place for results between {BEGIN} and {END}")
-        PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+        write_table(PAGE, "estimates", text)
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -6,7 +6,6 @@ python -m benchmarks.merging [--write] [--seeds 10] [--epochs 30]
 from __future__ import annotations
 
 import argparse
-import re
 import statistics
 import time
 from collections.abc import Mapping, Sequence
@@ -16,9 +15,11 @@ import torch
 
 from benchmarks.merging.contenders import Measured, measured
 from benchmarks.merging.tasks import problem
+from benchmarks.page import write_table
 
 PAGE = Path(__file__).parents[2] / "docs" / "merges.md"
-BEGIN, END = "<!-- four tasks -->", "<!-- end of four tasks -->"
+NAME = "four tasks"
+"""What marks the table."""
 
 AVERAGE = "average"
 Results = Sequence[Mapping[str, Measured]]
@@ -34,8 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(text)
     print(f"\n{options.seeds} seeds, {time.process_time() - began:.0f} seconds of one core")
     if options.write:
-        page = PAGE.read_text(encoding="utf-8")
-        PAGE.write_text(put(page, text), encoding="utf-8")
+        write_table(PAGE, NAME, text)
 
 
 def table(results: Results) -> str:
@@ -43,13 +43,6 @@ def table(results: Results) -> str:
     rows = sorted(results[0], key=lambda name: -statistics.mean(result[name].tuned for result in results))
     lines = ["| merge | tuned | above the average | chosen λ or α | by default |", "|---|---|---|---|---|"]
     return "\n".join([*lines, *(_row(name, results) for name in rows)])
-
-
-def put(page: str, text: str) -> str:
-    """The page with the table between its marks."""
-    if BEGIN not in page or END not in page:
-        raise ValueError(f"the page has no place for results between {BEGIN} and {END}")
-    return re.sub(f"{BEGIN}.*?{END}", f"{BEGIN}\n{text}\n{END}", page, flags=re.DOTALL)
 
 
 def _row(name: str, results: Results) -> str:

@@ -6,11 +6,11 @@ python -m benchmarks.privacy [speed] [digits] [mnist] [--write] [--seeds 0,1,2] 
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.page import write_table
 from benchmarks.privacy import speed, table
 from fedfuse.core.errors import FedfuseError
 
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(error)
             return 2
         if options.write:
-            PAGE.write_text(put(PAGE.read_text(encoding="utf-8"), name, text), encoding="utf-8")
+            write_table(PAGE, name, text)
     return 0
 
 
@@ -37,14 +37,6 @@ def _table(name: str, options: argparse.Namespace) -> str:
         return speed.table(options.turns)
     seeds = [int(seed) for seed in options.seeds.split(",")]
     return table.table(table.PROBLEMS[name], seeds, Path(options.folder))
-
-
-def put(page: str, name: str, text: str) -> str:
-    """The page with a table between its marks."""
-    begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
-    if begin not in page or end not in page:
-        raise ValueError(f"the page has no place for results between {begin} and {end}")
-    return re.sub(f"{begin}.*?{end}", f"{begin}\n{text}\n{end}", page, flags=re.DOTALL)
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks.privacy.__main__ import put
+from benchmarks.page import write_table
 from benchmarks.reveals import attacked, methods
 from fedfuse.core.errors import FedfuseError
 
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(error)
             return 2
         if options.write:
-            page.write_text(put(page.read_text(encoding="utf-8"), name, text), encoding="utf-8")
+            write_table(page, name, text)
     return 0
 
 

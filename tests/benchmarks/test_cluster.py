@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 
 import pytest
-from benchmarks.cluster.__main__ import FUSIONS, HERE, PAGE, WEIGHTS, checked, listed, predicted, put, spread
+from benchmarks.cluster.__main__ import FUSIONS, HERE, PAGE, WEIGHTS, checked, listed, predicted, spread
 from benchmarks.cluster.measure import fitted, measure
 from benchmarks.cluster.model import Cluster, Costs, Work, limit, seconds, terms
 from benchmarks.cluster.workload import CannedEngine, Echo, built
+from benchmarks.page import put
 
 from fedfuse.core.messages import Task
 
@@ -77,9 +79,9 @@ def test_tables_have_a_row_for_everything():
 def test_the_page_has_a_place_for_every_table_and_keeps_the_rest():
     page = PAGE.read_text(encoding="utf-8")
     tables = {name: f"table of {name}" for name in ("costs", "check", "prediction", "merge")}
-    filled = put(page, tables)
+    filled = reduce(lambda text, name: put(text, name, tables[name]), tables, page)
     assert all(filled.count(table) == 1 for table in tables.values())
-    assert put(filled, tables) == filled
+    assert reduce(lambda text, name: put(text, name, tables[name]), tables, filled) == filled
     assert filled.startswith(page[:200])
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from benchmarks.merging.__main__ import PAGE, put, table
+from benchmarks.merging.__main__ import NAME, PAGE, table
 from benchmarks.merging.contenders import CONTENDERS, Measured, measured
 from benchmarks.merging.tasks import VIEWS, Digits, Problem, problem
+from benchmarks.page import put
 
 from fedfuse.parts.merge import Fisher, Soup
 
@@ -65,10 +66,10 @@ def test_rows_are_sorted_and_say_how_far_seeds_differ():
 
 def test_the_page_has_a_row_for_every_contender():
     page = PAGE.read_text(encoding="utf-8")
-    assert put(page, "new").count("new") == page.count("new") + 1 - _old(page)
+    assert put(page, NAME, "new").count("new") == page.count("new") + 1 - _old(page)
     assert all(f"\n| {name} | " in page for name in CONTENDERS)
     with pytest.raises(ValueError, match="no place"):
-        put("", "new")
+        put("", NAME, "new")
 
 
 def _old(page):
