@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import re
 import warnings
-from pathlib import Path
 
 import pytest
 import yaml
 
 from fedfuse import Experiment
+from tests.docs.blocks import ROOT, texts_of
 
-ROOT = Path(__file__).parent.parent
 BASE = {"data": {"name": "digits", "public": 0.2, "validation": 0.1}, "models": {"mlp": {"arch": "mlp"}}}
-BLOCK = re.compile(r"^```yaml\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 METHOD = re.compile(r"^(?=method:)", flags=re.MULTILINE)
 
 
 def shown():
     """Each block of a page with a method in it; one that has several variants is several."""
     for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]:
-        for place, block in enumerate(BLOCK.findall(page.read_text(encoding="utf-8"))):
+        for place, block in enumerate(texts_of(str(page.relative_to(ROOT)), "yaml")):
             before, *methods = METHOD.split(block)
             for method in methods if "my_methods" not in block else ():  # the tutorial's own test runs these
                 text = before + method if len(methods) == 1 else method

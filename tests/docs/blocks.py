@@ -52,6 +52,11 @@ def blocks_of(page: str) -> list[Block]:
     return list(_blocks(page, (ROOT / page).read_text(encoding="utf-8")))
 
 
+def texts_of(page: str, language: str) -> list[str]:
+    """What stands in the fences of one language."""
+    return [block.text for block in blocks_of(page) if block.language == language]
+
+
 def _blocks(page: str, text: str) -> Iterator[Block]:
     for match in FENCE.finditer(text):
         line = text[: match.start("language")].count("\n") + 1

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
 import fedfuse
-
-DOCS = Path(__file__).parent.parent.parent / "docs"
-
-
-def blocks(page: str, kind: str) -> list[str]:
-    return re.findall(rf"^```{kind}\n(.*?)^```$", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+from tests.docs.blocks import texts_of
 
 
 def block(page: str, kind: str, word: str) -> str:
-    [found] = [one for one in blocks(page, kind) if word in one]
+    [found] = [one for one in texts_of(f"docs/{page}", kind) if word in one]
     return found
 
 

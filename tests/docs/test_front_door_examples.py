@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import fedfuse
+from tests.docs.blocks import texts_of
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 FUNCTIONS = [name for name in fedfuse._PLACES if inspect.isfunction(getattr(fedfuse, name))]
@@ -20,8 +21,7 @@ ELSEWHERE = {
 
 
 def examples(page: str) -> str:
-    text = (DOCS / page).read_text(encoding="utf-8")
-    return "\n".join(re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE))
+    return "\n".join(texts_of(f"docs/{page}", "python"))
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

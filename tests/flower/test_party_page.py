@@ -19,6 +19,7 @@ from fedfuse.flower.failures import RAISED, SENTENCES
 from fedfuse.flower.own_data import OwnFile
 from fedfuse.flower.party import settings_of
 from fedfuse.flower.project import new_project
+from tests.docs.blocks import texts_of
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 PAGES = (DOCS / "party.md", DOCS / "flower.md", Path(fedfuse.flower.__file__).parent / "template" / "README.md")
@@ -34,7 +35,7 @@ def test_commands_are_understood(line):
 
 def block_of(page):
     """The one YAML file that a page shows."""
-    [block] = re.findall(r"^```yaml\n(.*?)^```$", (DOCS / page).read_text(), flags=re.MULTILINE | re.DOTALL)
+    [block] = texts_of(f"docs/{page}", "yaml")
     return block
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "docs" / "own-method.md").read_text(encoding="utf-8")
+from tests.docs.blocks import ROOT, blocks_of, texts_of
+from tests.docs.blocks import commands as commands_of
+
+PAGE = "docs/own-method.md"
+TEXT = (ROOT / PAGE).read_text(encoding="utf-8")
 
 
 def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", TEXT, flags=re.MULTILINE | re.DOTALL)
+    return texts_of(PAGE, language)
 
 
 def files() -> dict[str, str]:
@@ -24,4 +26,5 @@ def scripts() -> list[str]:
 
 
 def commands() -> list[str]:
-    return [line.removeprefix("$ ") for block in blocks("console") for line in block.splitlines() if line[:2] == "$ "]
+    consoles = [block for block in blocks_of(PAGE) if block.language == "console"]
+    return [command for block in consoles for command, _ in commands_of(block)]

@@ -39,7 +39,8 @@ def test_every_command_works(in_process, here, command):
 
 
 @pytest.mark.parametrize("script", page.scripts())
-def test_every_script_works(script, tmp_path, monkeypatch):
+def test_every_script_works(script, here, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(here)
     monkeypatch.setattr("fedfuse.experiment.api.Experiment.load", quickly(Experiment.load))
     exec(script.replace('"runs/', f'"{tmp_path}/'), {"__name__": "script"})
 
@@ -61,8 +62,9 @@ def test_every_section_of_an_experiment_file_is_valid(section):
     Experiment.load("digits", **yaml.safe_load(section))
 
 
-def test_every_slot_has_its_example():
+def test_every_slot_has_its_example(here, monkeypatch):
     """A metric or an engine as well as a merge: whatever ``check_part`` knows, the page shows."""
+    monkeypatch.syspath_prepend(here)
     shown = [part_at(one.address, slot.base) for slot in SLOTS[1:] for one in PARTS.values() if fits(one, slot.base)]
     assert len(shown) >= len(SLOTS) - 1
     assert {f"{one.address.partition(':')[0]}.py" for one in PARTS.values()} <= set(page.files())
