@@ -28,7 +28,7 @@ from tests.reliability.evidence import Evidence, difference, evidence
 from tests.reliability.forked import Forked, HangsError, command_line
 from tests.reliability.kept import Kept
 from tests.reliability.options import at_least_one, check_names
-from tests.reliability.plain_table import plain_table
+from tests.reliability.outcomes import Outcome, report
 
 FAVOURITES = ("fedavg", "scaffold", "local-only", "fedma")
 """Methods of which more is tried: nothing but weights, clients' states, no server model, growing layers."""
@@ -44,15 +44,6 @@ class Strike:
     how: How
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What a struck run came to; no fault if it is as it should be."""
-
-    method: str
-    strikes: int
-    fault: str
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -64,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:
             print("interrupted; the same command goes on")
             return 2
-    return report([Outcome(**outcome) for outcome in kept.outcomes.values()])
+    return report([Outcome(**outcome) for outcome in kept.outcomes.values()], "method", "runs")
 
 
 def _try_method(method: str, options: argparse.Namespace, kept: Kept, folder: Path) -> None:
@@ -139,23 +130,6 @@ class Trial:
             return f"left {left}"
         differs = difference(evidence(out), self.expected)
         return f"differs in {differs}" if differs else ""
-
-
-def report(outcomes: Sequence[Outcome]) -> int:
-    """Print the table; 1 if anything is not as it should be."""
-    methods = dict.fromkeys(outcome.method for outcome in outcomes)
-    rows = [_row(method, [outcome for outcome in outcomes if outcome.method == method]) for method in methods]
-    for line in plain_table(["method", "runs", "strikes", "same bytes"], [*rows, _row("all", outcomes)]):
-        print(line)
-    faults = [f"{outcome.method}: {outcome.fault}" for outcome in outcomes if outcome.fault]
-    for fault in faults:
-        print(fault, file=sys.stderr)
-    return 1 if faults else 0
-
-
-def _row(name: str, outcomes: Sequence[Outcome]) -> list[object]:
-    same = sum(not outcome.fault for outcome in outcomes)
-    return [name, len(outcomes), sum(outcome.strikes for outcome in outcomes), same]
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -15,23 +15,14 @@ import signal
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from tests.reliability.fusions.cases import CASES, make
 from tests.reliability.fusions.trials import Trials
 from tests.reliability.kept import Kept
 from tests.reliability.options import at_least_one, check_names
-from tests.reliability.plain_table import plain_table
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a trial came to; no fault if it is as it should be."""
-
-    case: str
-    strikes: int
-    fault: str
+from tests.reliability.outcomes import Outcome, report
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,7 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:
             print("interrupted; the same command goes on")
             return 2
-    return report([Outcome(**kept.outcomes[f"{case} {number}"]) for case, number in wanted])
+    outcomes = [Outcome(**kept.outcomes[f"{case} {number}"]) for case, number in wanted]
+    return report(outcomes, "case", "fusions")
 
 
 def _try_case(case: str, options: argparse.Namespace, kept: Kept, folder: Path) -> None:
@@ -62,23 +54,6 @@ def _try_case(case: str, options: argparse.Namespace, kept: Kept, folder: Path) 
             kept.add(name, asdict(Outcome(case, len(strikes), fault)))
             if fault:
                 print(f"{name} {strikes}: {fault}", flush=True)
-
-
-def report(outcomes: Sequence[Outcome]) -> int:
-    """Print the table; 1 if anything is not as it should be."""
-    cases = dict.fromkeys(outcome.case for outcome in outcomes)
-    rows = [_row(case, [outcome for outcome in outcomes if outcome.case == case]) for case in cases]
-    for line in plain_table(["case", "fusions", "strikes", "same bytes"], [*rows, _row("all", outcomes)]):
-        print(line)
-    faults = [f"{outcome.case}: {outcome.fault}" for outcome in outcomes if outcome.fault]
-    for fault in faults:
-        print(fault, file=sys.stderr)
-    return 1 if faults else 0
-
-
-def _row(name: str, outcomes: Sequence[Outcome]) -> list[object]:
-    same = sum(not outcome.fault for outcome in outcomes)
-    return [name, len(outcomes), sum(outcome.strikes for outcome in outcomes), same]
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -45,13 +45,13 @@ def size_of(given: Size) -> tuple[float, float]:
 def draw(
     comparison: Comparison,
     path: Path,
-    x: Spent = "rounds",
-    y: str = "accuracy",
-    title: str | None = None,
-    band: Band = "range",
-    size: Size | None = None,
-    picture: Picture = "curves",
-    model: str | None = None,
+    x: Spent,
+    y: str,
+    title: str | None,
+    band: Band,
+    size: Size | None,
+    picture: Picture,
+    model: str | None,
 ) -> None:
     """Write one picture of these runs, or of one of their models."""
     from fedfuse.report.saving import check_ending
