@@ -1,9 +1,9 @@
 """Measure what is missing, print the tables, and with ``--write`` put them into docs/robustness.md.
 
-python -m benchmarks.attacks [digits mnist] [--families one-fedavg fedavg ...] [--seeds 2] [--jobs 2] [--write]
+python -m benchmarks.attacks [digits mnist] [--families one-fedavg fedavg ...] [--shares 0.4] [--seeds 2] [--write]
 
-Results lie in ``.attacks``, so that an interrupted bench goes on; remove it to measure anew. A dataset that is not on
-this machine is passed over.
+Results lie in ``.attacks``, so that an interrupted bench goes on; remove it to measure anew. Tables are made of all
+that lies there, whatever was measured this time. A dataset that is not on this machine is passed over.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.attacks.grid import DATA, FAMILIES, cells
+from benchmarks.attacks.grid import DATA, FAMILIES, SHARES, cells
 from benchmarks.attacks.play import Job, Numbers, measured
 from benchmarks.attacks.store import Store
 from benchmarks.attacks.tables import backdoors, text
@@ -33,13 +33,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     families = tuple(options.families)
     for data in options.data:
         store = Store(STORE / f"{data}.jsonl")
-        missing = [(c, s) for s in range(options.seeds) for c in cells(data, families) if (c, s) not in store.known]
+        wanted = [cell for cell in cells(data, families) if cell.share in (0.0, *options.shares)]
+        missing = [(cell, seed) for seed in range(options.seeds) for cell in wanted if not store.has(cell, seed)]
         if not _is_there(data, missing):
             continue
         _measure(missing, store, options.jobs)
-        results = "\n\n".join(
-            filter(None, [text(store, data, families, options.seeds), backdoors(store, data, families)])
-        )
+        results = "\n\n".join(filter(None, [text(store, data), backdoors(store, data)]))
         print(results)
         if options.write:
             write_table(PAGE, f"attacks on {data}", f"\n{results}\n")
@@ -79,6 +78,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.attacks", description="Defences against attacks.")
     parser.add_argument("data", nargs="*", default=["digits", "mnist"], metavar="DATA", help=f"of {', '.join(DATA)}")
     parser.add_argument("--families", nargs="+", default=list(FAMILIES), choices=list(FAMILIES))
+    parser.add_argument("--shares", nargs="+", type=float, default=list(SHARES), choices=list(SHARES))
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--write", action="store_true", help="also into docs/robustness.md")

@@ -58,6 +58,8 @@ ATTACKS: Mapping[str, tuple[Raw, ...]] = {
     "free rider": ({"kind": "free_rider"},),
     "loud": ({"kind": "loud"},),
 }
+ONE: Mapping[str, tuple[Raw, ...]] = {"refused": ({"kind": "scaled", "factor": 1e38},), **ATTACKS}
+"""Attacks of a single client; the first sends what is infinite and is refused, which leaves what the others have."""
 FALSE_PREDICTIONS: Mapping[str, tuple[Raw, ...]] = {
     say: ({"kind": "predictions", "say": say},) for say in ("shifted", "constant", "reversed", "noise")
 }
@@ -166,9 +168,9 @@ BY_DEFAULT = {name: DEFENCES[name] for name in ("none (`taken`)", "bounds (defau
 EVERYWHERE = ("iid", "dirichlet 1", "dirichlet 0.3", "dirichlet 0.1")
 FAMILIES: Mapping[str, Family] = {
     "one-fedavg": Family(
-        "FedAvg, one client of ten attacks", {"name": "fedavg"}, 10, BY_DEFAULT, ATTACKS, (0.1,), EVERYWHERE
+        "FedAvg, one client of ten attacks", {"name": "fedavg"}, 10, BY_DEFAULT, ONE, (0.1,), EVERYWHERE
     ),
-    "one-feddf": Family("FedDF, one client of ten attacks", DISTILLED, 10, BY_DEFAULT, ATTACKS, (0.1,), EVERYWHERE),
+    "one-feddf": Family("FedDF, one client of ten attacks", DISTILLED, 10, BY_DEFAULT, ONE, (0.1,), EVERYWHERE),
     "fedavg": Family(
         "FedAvg with defences", {"name": "fedavg"}, 20, DEFENCES, ATTACKS, SHARES[1:], ("iid", "dirichlet 1")
     ),

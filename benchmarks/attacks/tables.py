@@ -8,65 +8,74 @@ from benchmarks.attacks.grid import FAMILIES, Cell, Family
 from benchmarks.attacks.store import Store
 
 
-def text(store: Store, data: str, families: tuple[str, ...], seeds: int) -> str:
-    """All tables of a dataset, in Markdown."""
+def text(store: Store, data: str) -> str:
+    """All tables of a dataset for which there are numbers, in Markdown."""
     blocks = []
-    for name in families:
-        family = FAMILIES[name]
-        for partition in family.partitions:
-            rows = list(
-                _by_default(store, data, partition, name, family)
-                if name.startswith("one-")
-                else _defences(store, data, partition, name, family)
-            )
-            if len(rows) > 2:
-                blocks.append(f"#### {data}, {partition}: {family.title}\n\n" + "\n".join(rows))
-    said = (
-        f"Test accuracy in percent after the last round, mean of {seeds} seeds."
-        if seeds > 1
-        else ("Test accuracy in percent after the last round, one seed.")
-    )
-    return "\n\n".join([said, *blocks])
-
-
-def _by_default(store: Store, data: str, partition: str, name: str, family: Family) -> Iterator[str]:
-    """A row for each attack: without bounds and with them, and what the bounds leave of its cost."""
-    yield "| attack | " + " | ".join(family.defences) + " | cost with bounds |"
-    yield "|---|" + "---|" * (len(family.defences) + 1)
-    honest = {defence: store.mean(Cell(data, partition, name, defence, "none", 0.0)) for defence in family.defences}
-    yield _row(["nobody attacks", *map(_number, honest.values()), ""])
-    best = next(iter(honest.values()))
-    for attack in family.attacks:
-        found = [store.mean(Cell(data, partition, name, defence, attack, 0.1)) for defence in family.defences]
-        if None in found or best is None:
+    for name, family in FAMILIES.items():
+        said = f"{family.title}, {_seeds(store.seeds(family.cells(data, name)))}"
+        if name.startswith("one-"):
+            blocks.append((f"{data}: {said}", list(_by_default(store, data, name, family))))
             continue
-        yield _row([attack, *map(_number, found), f"{best - (found[-1] or 0):.1f}"])
+        for partition in family.partitions:
+            rows = list(_defences(store, data, partition, name, family))
+            blocks.append((f"{data}, {partition}: {said}", rows))
+    return "\n\n".join(f"#### {title}\n\n" + "\n".join(rows) for title, rows in blocks if len(rows) > 3)
+
+
+def _seeds(number: int) -> str:
+    return "one seed" if number == 1 else f"mean of {number} seeds"
+
+
+def _by_default(store: Store, data: str, name: str, family: Family) -> Iterator[str]:
+    """A row for each attack: without bounds, with them, and what they leave of its cost, by division of the data."""
+
+    def found(partition: str, attack: str, share: float) -> list[float | None]:
+        return [store.mean(Cell(data, partition, name, defence, attack, share)) for defence in family.defences]
+
+    honest = {partition: found(partition, "none", 0.0) for partition in family.partitions}
+    yield "| attack | " + " | ".join(family.partitions) + " |"
+    yield "|---|" + "---|" * len(family.partitions)
+    yield _row(["nobody attacks", *(_both(own, None) for own in honest.values())])
+    for attack in family.attacks:
+        cells = [_both(found(partition, attack, 0.1), honest[partition][0]) for partition in family.partitions]
+        if any(cells):
+            yield _row([attack, *cells])
+
+
+def _both(found: list[float | None], honest: float | None) -> str:
+    without, bounded = found[0], found[-1]
+    if without is None or bounded is None:
+        return ""
+    return f"{without:.1f} / {bounded:.1f}" + ("" if honest is None else f" ({honest - bounded:.1f})")
 
 
 def _defences(store: Store, data: str, partition: str, name: str, family: Family) -> Iterator[str]:
-    """A row for each defence: the worst attack of each share, and by attack where most attack."""
-    shares, most = family.shares, family.shares[-1]
-    worst = [f"worst at {share:.0%}" for share in shares]
-    yield "| defence | nobody attacks | " + " | ".join([*worst, *(f"{a}, {most:.0%}" for a in family.attacks)]) + " |"
-    yield "|---|" + "---|" * (1 + len(shares) + len(family.attacks))
-    for defence in family.defences:
-        found = {
+    """A row for each defence: the worst attack of each share that is there, and all of them where most attack."""
+    numbers = {
+        defence: {
             (attack, share): store.mean(Cell(data, partition, name, defence, attack, share))
             for attack in family.attacks
-            for share in shares
+            for share in family.shares
         }
+        for defence in family.defences
+    }
+    there = [s for s in family.shares if all(own[a, s] is not None for own in numbers.values() for a in family.attacks)]
+    if not there:
+        return
+    most = there[-1]
+    worst = [f"worst at {share:.0%}" for share in there]
+    yield "| defence | nobody attacks | " + " | ".join([*worst, *(f"{a}, {most:.0%}" for a in family.attacks)]) + " |"
+    yield "|---|" + "---|" * (1 + len(there) + len(family.attacks))
+    for defence, found in numbers.items():
         honest = store.mean(Cell(data, partition, name, defence, "none", 0.0))
-        if honest is None or any(number is None for number in found.values()):
-            continue
-        cells = [defence, _number(honest), *(_worst(found, share) for share in shares)]
+        cells = [defence, _number(honest), *(_worst(found, share) for share in there)]
         yield _row([*cells, *(_number(found[attack, most]) for attack in family.attacks)])
 
 
-def backdoors(store: Store, data: str, families: tuple[str, ...]) -> str:
+def backdoors(store: Store, data: str) -> str:
     """How often the stamp opens the model, by defence and share."""
     blocks = []
-    for name in families:
-        family = FAMILIES[name]
+    for name, family in FAMILIES.items():
         if "backdoor" not in family.attacks or name.startswith("one-"):
             continue
         for partition in family.partitions:
