@@ -301,6 +301,16 @@ def test_fedbe_of_one_architecture_with_different_classes(specialists, digits, t
     assert high == pytest.approx(result.qualities["high-1"].accuracy)
 
 
+def test_an_ensemble_is_made_sure_where_no_equation_says_otherwise(hospitals, digits, tmp_path):
+    def sureness(name, **options):
+        return fused(hospitals, digits, tmp_path / name, **{**options, "steps": 0}).choice.fitted.sureness
+
+    assert sureness("auto") > 1
+    assert sureness("as it is", sure=False) == 1
+    assert sureness("feddf", method="feddf") == 1
+    assert sureness("sure feddf", method="feddf", sure=True) != 1
+
+
 def test_weights_of_the_caller(hospitals, digits, tmp_path):
     """A model that counts for everything is the ensemble."""
     result = fused(hospitals, digits, tmp_path / "out", method="feded", weights=(0, 1, 0), examples=digits.test)

@@ -205,8 +205,9 @@ class Fusion:
             heard = self.answers.heard(torch.tensor(spread(len(self.answers), MOST_COMPARED)))
         else:
             heard = examined.answers.heard(examined.halves.choose, examined.labels[examined.halves.choose])
-        voting = self.request.plan.voting
-        return compare(replace(heard, given=given), [] if voting is None else [voting])
+        plan, heard = self.request.plan, replace(heard, given=given)
+        choice = compare(heard, [] if plan.voting is None else [plan.voting])
+        return choice.as_sure_as_right(heard) if plan.makes_sure else choice
 
     @cached_property
     def shown(self) -> StudentInputs:

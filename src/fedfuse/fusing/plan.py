@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field, JsonValue, ValidationError
 from torch import nn
@@ -17,6 +17,7 @@ from fedfuse.parts.fuse.swa import Swa
 from fedfuse.parts.voting import Voting
 from fedfuse.runtime.optimizers import Adam
 
+AUTO: Final = "auto"
 STEPS = 2500
 """Of a student: three minutes for a small network on two cores."""
 WITH_BATCH_NORM, WITHOUT = 3e-3, 1e-3
@@ -45,6 +46,11 @@ class FusePlan(Settings):
     )
     weights: tuple[float, ...] | None = Field(
         None, description="of feded: how much each model counts, such as the number of examples it was trained on"
+    )
+    sure: bool | Literal["auto"] = Field(
+        AUTO,
+        description="make the ensemble as sure of itself as it is right about labelled examples, or as its models are "
+        "on average; auto: where the method is",
     )
     start: str = Field("auto", description="where the student begins: auto, fresh, the name of a model, or a merge")
     merge: dict[str, JsonValue] = Field(default_factory=dict, description="settings of the merge that start names")
@@ -100,6 +106,11 @@ class FusePlan(Settings):
     def voting(self) -> Voting | None:
         """The ensemble that the method asks; None: whichever measures best."""
         return VOTINGS.get(self.method)
+
+    @property
+    def makes_sure(self) -> bool:
+        """Whether the ensemble's sureness is mended; what a method's equation says is left as it is."""
+        return self.method == AUTO if self.sure == AUTO else self.sure
 
     def distiller(self, student: nn.Module) -> Distiller:
         """How the student is taught; FedBE averages the students that it passes through."""

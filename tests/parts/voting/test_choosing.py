@@ -100,3 +100,40 @@ def test_the_same_answers_make_the_same_choice():
 def test_only_the_ways_that_are_asked_for_are_tried():
     ways = [Voting("mean_logits"), Voting("mean_logits", "normalised")]
     assert [row.voting for row in compare(heard(30), ways).rows] == ways
+
+
+@pytest.mark.parametrize("with_labels", [True, False])
+@pytest.mark.parametrize("way", [DEFAULT, Voting("mean_logits", "calibrated", "confidence")], ids=str)
+def test_an_ensemble_that_is_made_sure_prefers_what_it_preferred(with_labels, way):
+    asked = heard(300, with_labels)
+    before = compare(asked, [way])
+    after = before.as_sure_as_right(asked)
+    plain, sure = (one.fitted.log_probabilities(asked.said) for one in (before, after))
+    assert torch.equal(plain.argmax(dim=1), sure.argmax(dim=1))
+    assert torch.allclose(sure, (after.fitted.sureness * plain).log_softmax(dim=1))
+    assert torch.allclose(sure.exp().sum(dim=1), torch.ones(300))
+    assert after.why.startswith(before.why)
+
+
+def test_an_ensemble_of_equals_that_differ_is_less_sure_than_it_is_right_until_it_is_made_so():
+    generator = torch.Generator().manual_seed(0)
+    labels = torch.randint(CLASSES, (4000,), generator=generator)
+    truth = torch.nn.functional.one_hot(labels, CLASSES).float()
+    said = [truth + 0.8 * torch.randn(4000, CLASSES, generator=generator) for _ in range(8)]
+    asked = Heard([one[:2000] for one in said], LabelSets.equal(8, CLASSES), labels[:2000])
+    choice = compare(asked, [DEFAULT])
+    before, after = (
+        measured(one.fitted.log_probabilities([own[2000:] for own in said]), labels[2000:])
+        for one in (choice, choice.as_sure_as_right(asked))
+    )
+    assert after.accuracy == before.accuracy
+    assert before.calibration_error > 0.3
+    assert after.calibration_error < 0.05
+    assert after.nll < before.nll
+    assert choice.as_sure_as_right(asked).fitted.made_sure(asked) == choice.as_sure_as_right(asked).fitted
+
+
+def test_without_labels_an_ensemble_of_one_opinion_is_as_sure_as_its_members_to_begin_with():
+    said, _ = members(100)
+    asked = Heard([said[0]] * 3, LabelSets.equal(3, CLASSES))
+    assert compare(asked, [DEFAULT]).as_sure_as_right(asked).fitted.sureness == pytest.approx(1, abs=1e-5)

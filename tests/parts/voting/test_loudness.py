@@ -8,7 +8,7 @@ import pytest
 import torch
 from scipy.optimize import minimize_scalar
 
-from fedfuse.parts.voting.loudness import factors
+from fedfuse.parts.voting.loudness import factors, sureness
 
 
 def members():
@@ -74,3 +74,38 @@ def test_members_that_say_nothing_stay_as_they_are():
     assert all(math.isfinite(factor) for factor in factors("calibrated", [nothing, members()[0][:10]]))
     assert factors("calibrated", [torch.zeros(10, 1), members()[0][:10]])[0] == 1.0
     assert factors("calibrated", [nothing], [torch.full((10,), -1)])[0] == pytest.approx(1, abs=1e-6)
+
+
+def test_an_ensemble_is_made_as_sure_as_labels_say():
+    ensemble = torch.stack([one.softmax(dim=1) for one in members()]).mean(dim=0).log()
+    labels = ensemble.argmax(dim=1)
+    labels[::4] = (labels[::4] + 1) % 5
+
+    def loss(log_factor):
+        p = (ensemble.double() * math.exp(log_factor)).log_softmax(dim=1).numpy()
+        return -sum(p[row, int(true)] for row, true in enumerate(labels)) + log_factor**2 / 2
+
+    found = math.log(sureness(ensemble, members(), labels))
+    assert found == pytest.approx(minimize_scalar(loss, bounds=(-7, 7), method="bounded").x, abs=1e-4)
+
+
+def test_without_labels_it_hesitates_as_its_members_do_on_average():
+    said = members()
+    ensemble = torch.stack([one.softmax(dim=1) for one in said]).mean(dim=0).log()
+
+    def hesitation(one):
+        p = one.double().softmax(dim=1)
+        return float(torch.special.entr(p).sum(dim=1).mean())
+
+    mended = ensemble.double() * sureness(ensemble, said)
+    assert hesitation(mended) == pytest.approx(sum(map(hesitation, said)) / 3, rel=1e-5)
+    assert hesitation(ensemble) > hesitation(mended)
+
+
+def test_what_an_ensemble_holds_for_impossible_stays_so_and_breaks_nothing():
+    ensemble = torch.tensor([[-math.inf, 0.5, 0.5], [0.2, 0.3, 0.5]]).log_softmax(dim=1)
+    for labels in (torch.tensor([0, 2]), None):
+        found = sureness(ensemble, [ensemble], labels)
+        assert 0 < found < math.inf
+        assert (ensemble * found).log_softmax(dim=1)[0, 0] == -math.inf
+    assert sureness(torch.empty(0, 3), [torch.empty(0, 3)]) == 1.0

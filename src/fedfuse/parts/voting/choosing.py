@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 import torch
@@ -25,7 +25,7 @@ from fedfuse.core.randomness import Key
 from fedfuse.parts.metrics import CalibrationError, Predictions
 from fedfuse.parts.teachers.question import Target
 from fedfuse.parts.voting.label_sets import LabelSets
-from fedfuse.parts.voting.loudness import Loudness, factors
+from fedfuse.parts.voting.loudness import LEAST_LOG, Loudness, factors
 from fedfuse.parts.voting.voting import FittedVoting, Heard, Voting, Weighting
 
 FOLDS = 5
@@ -33,8 +33,6 @@ CLEARLY = 2.0
 """Standard errors by which another way than the default has to be better."""
 MARGIN = 0.05
 """By how much more agreement another way than the default has to have."""
-LEAST_LOG = -70.0
-"""What a class counts in the NLL of an ensemble that holds it for impossible."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +65,13 @@ class Choice:
     @property
     def voting(self) -> Voting:
         return self.fitted.voting
+
+    def as_sure_as_right(self, heard: Heard) -> Choice:
+        """The same ensemble, as sure of itself as its labels say, or as its members are where there are none."""
+        fitted = self.fitted.made_sure(heard)
+        rule = "its members are" if heard.labels is None else "it is right"
+        why = f"{self.why}; its logits times {fitted.sureness:.2f}, as sure as {rule}"
+        return replace(self, fitted=fitted, why=why)
 
 
 def ways_to_vote(with_labels: bool, weightings: Sequence[Weighting] = ()) -> list[Voting]:

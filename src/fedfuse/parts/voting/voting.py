@@ -12,7 +12,7 @@ logits with a mean of zero, as an offset of logits means nothing.)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -23,7 +23,7 @@ from fedfuse.parts.scores import ByConfidence, ByEntropy, ByOutputs, Coefficient
 from fedfuse.parts.teachers.question import Target, Weigh, share
 from fedfuse.parts.teachers.tally import Tally, of_mean_one
 from fedfuse.parts.voting.label_sets import LabelSets, mean_of_logits, mean_of_probabilities
-from fedfuse.parts.voting.loudness import Loudness, factors
+from fedfuse.parts.voting.loudness import Loudness, factors, sureness
 
 Weighting = Literal["uniform", "confidence", "entropy", "accuracy", "class_accuracy", "given"]
 """confidence, entropy: by what a member says, input by input (``parts/scores``). accuracy: by its share of right
@@ -116,10 +116,23 @@ class FittedVoting:
     """How much each counts input by input, by what it says."""
     usual: tuple[tuple[float, float], ...]
     """Mean and deviation of each member's energy."""
+    sureness: float = 1.0
+    """What the ensemble's own log-probabilities are multiplied by."""
+
+    def made_sure(self, heard: Heard) -> FittedVoting:
+        """With the sureness that these answers and their labels say."""
+        ensemble = replace(self, sureness=1.0).log_probabilities(heard.said)
+        return replace(self, sureness=sureness(ensemble, self._loud(heard.said), heard.labels))
 
     def log_probabilities(self, said: Sequence[Tensor]) -> Tensor:
         """The ensemble's answer over the common classes: float32, a row for each input."""
-        loud = [one if factor == 1 else one * factor for one, factor in zip(said, self.factors, strict=True)]
+        answer = self._together(self._loud(said))
+        return answer if self.sureness == 1 else (answer * self.sureness).log_softmax(dim=1)
+
+    def _loud(self, said: Sequence[Tensor]) -> list[Tensor]:
+        return [one if factor == 1 else one * factor for one, factor in zip(said, self.factors, strict=True)]
+
+    def _together(self, loud: Sequence[Tensor]) -> Tensor:
         if self.sets.are_equal:
             return self._plain_mean(loud)
         groups = self.sets.groups
