@@ -111,6 +111,13 @@ OF_TEACHERS: Mapping[str, Raw] = {
             "scores": {"kind": "agreement", "epsilon": HOSTILE},
         }
     },
+    "`drop_worst`, `fltrust`, `validation`": {
+        "method": {
+            "screen": [{"kind": "norm_clip"}, {"kind": "drop_worst", "chance_factor": 3.0}],
+            "merge": {"kind": "fltrust", "training": "training"},
+            "scores": "validation",
+        }
+    },
 }
 OF_PREDICTIONS: Mapping[str, Raw] = {
     "none": {"method": {"scores": "uniform"}},

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedfuse.core.fences import lower_fences, upper_fences, within_fences
+from fedfuse.core.fences import counted, lower_fences, upper_fences, within_fences
 
 SIZES = st.lists(st.floats(1e-3, 1e6), min_size=2, max_size=30)
 
@@ -69,3 +69,22 @@ def test_alone_or_beside_nothing_there_is_no_fence():
 
 def test_skewed_sizes_are_left_alone():
     assert within_fences([473, 70, 71, 170, 56, 6, 112, 9, 32, 7]) == [1.0] * 10
+
+
+@given(SIZES)
+def test_beyond_twice_its_fence_a_size_counts_as_the_others_median(sizes):
+    for place, (size, own) in enumerate(zip(sizes, counted(sizes), strict=True)):
+        fence, others = by_hand(sizes, place), np.delete(sizes, place)
+        believed = min(size, fence) if size <= 2 * fence * (1 - 1e-9) else math.exp(np.median(np.log(others)))
+        assert own == pytest.approx(believed) or size == pytest.approx(2 * fence)
+
+
+@given(SIZES, st.floats(1, 1e12))
+def test_whoever_claims_anything_counts_for_no_more_than_its_fence(sizes, claim):
+    assert counted([*sizes, claim])[-1] <= upper_fences([*sizes, claim])[-1]
+
+
+def test_where_sizes_differ_much_a_liar_does_not_outweigh_everybody():
+    sizes = [473.0, 70.0, 71.0, 170.0, 56.0, 6.0, 112.0, 9.0, 32.0]
+    assert upper_fences([*sizes, 1e9])[-1] > sum(sizes) / 2
+    assert counted([*sizes, 1e9])[-1] == pytest.approx(70)

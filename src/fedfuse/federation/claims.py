@@ -1,7 +1,8 @@
 """What clients claim about themselves counts within bounds that the round's others set (``federation.claims``).
 
 How many examples a client has, which labels, how sure it is: the server cannot look, and means are weighted by it. So a
-claim beyond Tukey's fence of the others' (core/fences.py) counts as if it were at the fence. Parts say how what their
+claim beyond Tukey's fence of the others' counts as if it were at the fence, and one far beyond as the median of theirs
+(core/fences.py). Parts say how what their
 clients tell them is brought down (``MethodPart.within_bounds``). Where nobody stands out, nothing is changed at all.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from fedfuse.core.fences import upper_fences
+from fedfuse.core.fences import counted
 from fedfuse.core.messages import Tensors, Update, of_part, within
 from fedfuse.federation.recipe import LOCAL, PROTOCOL, SCORES, Recipe
 from fedfuse.federation.settings import Trust
@@ -20,8 +21,7 @@ from fedfuse.parts.base import MethodPart
 def examples_within_bounds(claimed: Sequence[int]) -> list[int]:
     """How many examples each of a round's clients counts for."""
     return [
-        number if number <= fence else max(1, int(fence))
-        for number, fence in zip(claimed, upper_fences(claimed), strict=True)
+        number if size == number else max(1, int(size)) for number, size in zip(claimed, counted(claimed), strict=True)
     ]
 
 
@@ -42,9 +42,9 @@ class Claims:
             return list(updates)
         self.reasons = {}
         examples = examples_within_bounds([update.examples for update in updates])
-        for update, counted in zip(updates, examples, strict=True):
-            if counted < update.examples:
-                self.reasons[update.client] = f"claims {update.examples:,} examples, counts as {counted:,}"
+        for update, number in zip(updates, examples, strict=True):
+            if number < update.examples:
+                self.reasons[update.client] = f"claims {update.examples:,} examples, counts as {number:,}"
         said: list[dict[str, Tensors]] = [{} for _ in updates]
         for slot, part in self._listening():
             for own, update, bounded in zip(said, updates, self._told(part, slot, updates, examples), strict=True):

@@ -3,7 +3,8 @@
 Beside the other clients of its prototype, by Tukey's fences (core/fences.py):
 
     length      of the parameters' move, of the buffers', and of what is as long as the parameters (a control variate):
-                one beyond its fence is scaled down to it, for whoever merges the update and whomever it teaches
+                one beyond its fence is scaled down to it, one far beyond to the others' median, for whoever merges the
+                update and whomever it teaches
     direction   c_k = cos(m_k, sum of the others' m_j / |m_j|): who goes against the others (c_k < -0.2), far below them
                 (its lower fence) and where they agree (three quarters of them have c > 0), counts for nothing
 
@@ -19,7 +20,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from fedfuse.core.fences import FEW, lower_fences, upper_fences
+from fedfuse.core.fences import FEW, counted, lower_fences
 from fedfuse.core.messages import Task, Update
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
@@ -95,17 +96,17 @@ class Moves:
         for prototype, lengths in self.lengths.items():
             for what, all_lengths in lengths.items():
                 own = {client: length for client, length in all_lengths.items() if client in clients}
-                for client, fence in _beyond(own).items():
-                    factors.setdefault(client, {})[what] = fence / own[client]
-                    shortened.setdefault(client, f"{what}: moved {own[client]:.3g}, counts as {fence:.3g}")
+                for client, length in _beyond(own).items():
+                    factors.setdefault(client, {})[what] = length / own[client]
+                    shortened.setdefault(client, f"{what}: moved {own[client]:.3g}, counts as {length:.3g}")
             against |= _against({c: s for c, s in self.sketches[prototype].items() if c in clients})
         return Judged(factors, shortened, against)
 
 
 def _beyond(lengths: Mapping[int, float]) -> dict[int, float]:
-    """The fences of those that are beyond them."""
-    fences = dict(zip(lengths, upper_fences(list(lengths.values())), strict=True))
-    return {client: fence for client, fence in fences.items() if lengths[client] > fence}
+    """What the lengths of those count as that are beyond their fences."""
+    sizes = dict(zip(lengths, counted(list(lengths.values())), strict=True))
+    return {client: size for client, size in sizes.items() if size < lengths[client]}
 
 
 def _against(sketches: Mapping[int, Tensor]) -> dict[int, str]:
