@@ -223,6 +223,7 @@ def test_compare_tells_methods_apart(tmp_path: Path, in_process: InProcess, monk
     assert result.returncode == 0, result.stderr
     assert re.search(r"fedavg .* ± ", result.stdout)
     assert re.search(r"feddf .* ± ", result.stdout)
+    assert result.stdout.endswith("page     fedfuse report both\n")
     rows = json.loads((tmp_path / "both" / "comparison.json").read_text())["rows"]
     assert [(row["method"], len(row["accuracy_last"]["values"])) for row in rows] == [("fedavg", 2), ("feddf", 2)]
     assert (tmp_path / "both" / "comparison.png").read_bytes().startswith(b"\x89PNG")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fedfuse.cli.options import Assignments, Estimated, Jobs, Opened, Overs, Port, Quiet, Verbose, Watched, Workers
-from fedfuse.cli.words import go_on_with, seeds_of, words_of
+from fedfuse.cli.words import go_on_with, report_of, seeds_of, words_of
 from fedfuse.experiment.finding import check_keys, check_method
 
 
@@ -81,4 +81,4 @@ def compare(
         if progress.comparison and not quiet:  # of what was finished before a failure or Ctrl-C, too
             for sheet in (comparison_sheet(progress.comparison), *comparison_metric_sheets(progress.comparison)):
                 print_sheet(sheet)
-            print_facts(**comparison_facts(progress.comparison))
+            print_facts(**comparison_facts(progress.comparison), page=report_of(study.folder))

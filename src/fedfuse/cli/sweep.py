@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fedfuse.cli.options import Assignments, Estimated, Jobs, Opened, Overs, Port, Quiet, Verbose, Watched, Workers
-from fedfuse.cli.words import go_on_with, seeds_of
+from fedfuse.cli.words import go_on_with, report_of, seeds_of
 from fedfuse.experiment.finding import check_keys
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def sweep(
     finally:
         if trials.sweep and trials.sweep.trials and not quiet:  # of what ended before a failure or Ctrl-C, too
             print_sheet(trials.sweep.sheet())
-            print_facts(**trials.sweep.facts())
+            print_facts(**trials.sweep.facts(), page=report_of(plan.folder))
 
 
 class Trials:

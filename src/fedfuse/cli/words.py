@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from fedfuse.core.errors import ConfigError, FedfuseError, shortened
@@ -34,6 +35,11 @@ def seeds_of(text: str) -> list[int]:
 def go_on_with(command: str) -> FedfuseError:
     """For whoever pressed Ctrl-C."""
     return FedfuseError(f"interrupted; finished rounds are kept, go on with: {command}")
+
+
+def report_of(folder: Path) -> str:
+    """The command that makes a page of the runs in a folder."""
+    return f"fedfuse report {shlex.quote(str(folder))}"
 
 
 def check_free(out: Path | None, overwrite: bool) -> None:

@@ -18,7 +18,7 @@ from fedfuse.parts.voting import Voting
 from fedfuse.runtime.optimizers import Adam
 
 AUTO: Final = "auto"
-STEPS = 2500
+STEPS = 2000
 """Of a student: three minutes for a small network on two cores."""
 WITH_BATCH_NORM, WITHOUT = 3e-3, 1e-3
 """Adam's rate: a ResNet-8 on CIFAR learnt more with the first, a network without BatchNorm with the second."""
