@@ -59,6 +59,8 @@ def test_another_kind_takes_the_files_keys_with_it_and_no_assigned_one_in_any_or
     ("assignments", "address", "expected"),
     [
         (["partition.kind=iid", "partition.clients=4"], "partition", {"kind": "iid", "clients": 4}),
+        (["partition.kind=iid"], "partition", {"kind": "iid", "clients": 10}),
+        (["partition.kind=natural"], "partition.clients", None),
         (["training.optimizer.kind=adam"], "training.optimizer", Adam().model_dump()),
         (["models.mlp.arch=mlp"], "models.mlp.hidden", [64]),
         (["source.kind=uniform_noise"], "source.kind", "uniform_noise"),

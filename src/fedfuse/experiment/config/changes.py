@@ -136,7 +136,10 @@ def _forget_another_choice(raw: Raw, change: Change) -> None:
         node = _below(node, key) if isinstance(node, dict) else None
     both = isinstance(node, dict) and isinstance(change.value, str)
     if both and node.get(change.address[-1], change.value) != change.value:
+        clients = node.get("clients")
         node.clear()
+        if change.address == ("partition", "kind") and change.value != "natural" and clients is not None:
+            node["clients"] = clients  # how many there are is no affair of the kind, unless the data say it
 
 
 def _set(node: Raw, change: Change) -> None:
