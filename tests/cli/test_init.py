@@ -78,6 +78,16 @@ def test_the_columns_of_a_table_are_filled_in(tmp_path: Path, in_process: InProc
     assert "3 clients" in done.stdout
 
 
+def test_a_table_with_empty_cells_gets_a_starter_that_says_what_becomes_of_them(
+    tmp_path: Path, in_process: InProcess
+) -> None:
+    rows = [f"{'' if row % 7 == 0 else row},{'ab'[row % 2]}" for row in range(120)]
+    (tmp_path / "gaps.csv").write_text("\n".join(["age,label", *rows]) + "\n")
+    assert in_process("init", "gaps", "--data", "gaps.csv", "--method", "fedavg").returncode == 0
+    assert "empty_cells: fill" in (tmp_path / "gaps.yaml").read_text()
+    assert in_process("run", "gaps.yaml", *BRIEF, "-q").returncode == 0
+
+
 def test_columns_that_are_named_count_more_than_guesses(tmp_path: Path) -> None:
     file = visits(tmp_path / "visits.csv")
     said = yaml.safe_load(starter("v", file, "fedavg", label_column="hospital"))["data"]

@@ -100,6 +100,7 @@ def _table(data: str, path: Path, kind: str, label: str | None, client: str | No
         lines.append((f"client_column: {_text(owner)}", "" if client else "guessed; whose each row is"))
     if ignored:
         lines.append((f"ignore_columns: [{', '.join(map(_text, ignored))}]", "they seem to number the rows"))
+    lines.append(("empty_cells: fill", "without it a row with an empty cell is refused"))
     rest = [one for one in columns if one not in (chosen, owner, *ignored)]
     return Given(lines, "{arch: mlp, hidden: [64]}", owner is not None, [f"inputs: {_shown(rest)}"])
 
