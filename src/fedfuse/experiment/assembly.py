@@ -29,7 +29,7 @@ from fedfuse.experiment.keeping import client_keeper
 from fedfuse.experiment.promise import Promise
 from fedfuse.experiment.promise import Surroundings as Around
 from fedfuse.experiment.room import check_room
-from fedfuse.federation import Engine, Federation, FederationSettings, Recipe
+from fedfuse.federation import Engine, EvaluationSettings, Federation, FederationSettings, Recipe
 from fedfuse.federation.accounting import BOOKS
 from fedfuse.federation.client import Clients
 from fedfuse.federation.clock.clock import Clock
@@ -43,6 +43,8 @@ from fedfuse.federation.metrics import Metrics
 from fedfuse.federation.prototypes import prototypes_of
 from fedfuse.federation.sampling import clients_per_round, pooled
 from fedfuse.federation.silence import SPEAKS
+from fedfuse.federation.sums.fitting import check_sums
+from fedfuse.federation.sums.summation import Summation
 from fedfuse.models.interface import Interface
 from fedfuse.parts.base import CheckContext
 from fedfuse.parts.protocol.base import PREDICTIONS, WEIGHTS
@@ -203,6 +205,7 @@ def build(
     inputs = None if source is None else _inputs_per_round(config.recipe, source, key)
     promise = Promise.of(config, Around(bank, inputs, settings, len(parties), datasets.size))
     config = promise.config if promise else config
+    sums = _sums(config, bank, most, clients_per_round(settings, len(parties)))
     clients = Clients(
         datasets=datasets,
         transform=transform,
@@ -215,6 +218,7 @@ def build(
         key=key,
         together=clients_per_round(settings, len(parties)),
         silence=promise.silence() if promise else SPEAKS,
+        sums=sums,
     )
     if config.attack:
         clients = HostileClients.of(clients, config.attack)
@@ -225,7 +229,7 @@ def build(
     federation = Federation(
         recipe=config.recipe,
         settings=settings,
-        evaluation=promise.evaluation() if promise else config.evaluation,
+        evaluation=_measured(config, promise),
         clients=len(parties),
         bank=bank,
         engine=engine or config.engine.open(clients, log),
@@ -239,6 +243,7 @@ def build(
         has_wire=not config.recipe.pooled,
         clock=_clock(config, bank),
         accounting=promise.account if promise else None,
+        sums=sums,
     )
     return Built(config, dataset, splits, partition, compute, source, clients, federation, promise)
 
@@ -284,6 +289,23 @@ def _check_parts(
     for part in recipe.parts:
         part.check(context)
     _check_upload(recipe, bank, inputs)
+
+
+def _sums(config: ExperimentConfig, bank: ModelBank, most: Mapping[str, int], together: int) -> Summation | None:
+    """How clients add up, where sums of them are all that the server sees; and that it can do with them."""
+    if config.federation.secure_sums is None:
+        return None
+    sums = Summation(config.federation.secure_sums, config.recipe, together)
+    check_sums(sums, config.federation, bank, most)
+    return sums
+
+
+def _measured(config: ExperimentConfig, promise: Promise | None) -> EvaluationSettings:
+    """What is measured: of clients' own models nothing that the server could not see, unless that is asked for."""
+    evaluation = promise.evaluation() if promise else config.evaluation
+    if config.federation.secure_sums is None or evaluation.clients is not None:
+        return evaluation
+    return evaluation.model_copy(update={"clients": False})
 
 
 def _check_tokens(config: ExperimentConfig) -> None:

@@ -18,7 +18,7 @@ from fedfuse.parts.protocol import Votes
 from fedfuse.privacy.account import Account, told
 from fedfuse.privacy.accountants import check_accountants
 from fedfuse.privacy.claim import Claim
-from fedfuse.privacy.planning import Plan, least_noise, planned_visits
+from fedfuse.privacy.planning import Plan, least_noise, planned_visits, rounded_up
 from fedfuse.privacy.refusals import check_claim
 from fedfuse.runtime.bank import ModelBank
 
@@ -71,6 +71,7 @@ class Promise:
             config = _with_multiplier(config, found, around)
         promise = Promise(config, around)
         promise.check_budget()
+        _check_range(promise.claim)
         return promise
 
     @cached_property
@@ -134,7 +135,8 @@ class Promise:
 
 def _claim(config: ExperimentConfig, around: Surroundings) -> Claim:
     assert config.privacy is not None, "asked only where there is a promise"
-    return Claim(config.privacy, config.recipe, config.training, around.bank, around.inputs)
+    sums = config.federation.secure_sums
+    return Claim(config.privacy, config.recipe, config.training, around.bank, around.inputs, sums)
 
 
 def _with_multiplier(config: ExperimentConfig, noise: float, around: Surroundings) -> ExperimentConfig:
@@ -149,6 +151,16 @@ def _check_clock(config: ExperimentConfig) -> None:
         raise ConfigError(
             "privacy.unit is client, but federation.clock counts by how many examples clients have, which they do not "
             "tell; set it to null"
+        )
+
+
+def _check_range(claim: Claim) -> None:
+    """Secure sums do not cut off noise that they count on."""
+    farthest = claim.farthest
+    if claim.sums is not None and farthest is not None and claim.sums.range < farthest:
+        raise ConfigError(
+            f"federation.secure_sums.range is {claim.sums.range:g}, which would cut off noise that is counted on; set "
+            f"it to {rounded_up(farthest):g} or more"
         )
 
 

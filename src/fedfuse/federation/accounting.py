@@ -29,6 +29,8 @@ class Attended:
     """As it said; None if it was not heard."""
     is_counted: bool = True
     """Whether its update is in what the server makes of all of them."""
+    parties: int | None = None
+    """How many clients of its model it was told to share noise with, itself included; None: those that attended."""
 
 
 @dataclass(frozen=True)

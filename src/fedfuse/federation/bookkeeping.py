@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
@@ -34,19 +35,26 @@ class Bookkeeping:
         return {client: prototype for client, prototype in planned.items() if client not in spent} if spent else planned
 
     def given(
-        self, tasks: Sequence[Task], absent: Collection[int], updates: Sequence[Update], screened: Screened
+        self, tasks: Sequence[Task], absent: Collection[int], updates: Sequence[Update], counted: Collection[int]
     ) -> list[Attended]:
-        """Whose answers may have left them, whatever became of them here."""
+        """Whose answers may have left them, whatever became of them here; ``counted`` are in what is made of them."""
         if self.accounting is None:
             return []
         said = {update.client: update.examples for update in updates}
-        added = screened.teachers if self.recipe.protocol.carries == "predictions" else screened.counted
-        counted = {update.client for update in added}
+        parties = Counter(task.prototype for task in tasks)  # absent ones were counted when it was said
         return [
-            Attended(self.number, t.client, t.prototype, SCORES in t.asks, said.get(t.client), t.client in counted)
+            Attended(
+                self.number, t.client, t.prototype, SCORES in t.asks, said.get(t.client), t.client in counted,
+                parties[t.prototype],
+            )
             for t in tasks
             if t.client not in absent
-        ]
+        ]  # fmt: skip
+
+    def added(self, screened: Screened) -> set[int]:
+        """Whose updates are in what the server makes of all of them."""
+        added = screened.teachers if self.recipe.protocol.carries == "predictions" else screened.counted
+        return {update.client for update in added}
 
     def objects_to(self, given: list[Attended]) -> bool:
         """Whether too few came for what they sent to be put together: then it is not, and the books say so."""

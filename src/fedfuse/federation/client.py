@@ -21,6 +21,7 @@ from fedfuse.data import ClientDatasets, Examples, Transform
 from fedfuse.federation.recipe import LOCAL, PROTOCOL, SCORES, UPLOAD, Recipe
 from fedfuse.federation.silence import SPEAKS, Silence
 from fedfuse.federation.stacking import Stacking
+from fedfuse.federation.sums.summation import Summation
 from fedfuse.models import Classifier
 from fedfuse.models.stacked import Twin
 from fedfuse.parts.base import joint_sensitivity
@@ -61,6 +62,8 @@ class Clients:
     """What the experiment's promise of privacy leaves unsaid."""
     secret: Key | None = None
     """What noise comes from where somebody could want to compute it: a real party's own."""
+    sums: Summation | None = None
+    """How updates add up, where the server sees nothing but sums of them."""
 
     def examples_of(self, task: Task) -> int:
         """How many examples the answer to a task will say that it stands for."""
@@ -108,7 +111,7 @@ class Clients:
             with self.recipe.protocol.training(self._of_protocol(client)) as extra_loss:
                 done = (train if self.training.privacy is None else train_privately)(client, hooks, extra_loss)
             client.model.zero_grad()  # gradients take as much memory as the model, and nobody reads these
-            return self._answer(client, hooks, done, Weights.of(client.model, client.start.layout))
+            return self._sent(client, hooks, done, Weights.of(client.model, client.start.layout))
 
     def _stacked(
         self, tasks: Sequence[Task], states: Mapping[int, Tensors], stack: Stack
@@ -142,7 +145,12 @@ class Clients:
         """Out of the stack: what follows is asked of a network by itself."""
         with _named(client.task):
             model = self.bank.lend(client.task.prototype, trained.weights)
-            return self._answer(replace(client, model=model, bank=self.bank), hooks, trained.stats, trained.weights)
+            return self._sent(replace(client, model=model, bank=self.bank), hooks, trained.stats, trained.weights)
+
+    def _sent(self, client: ClientContext, hooks: Hooks, done: LoopStats, trained: Weights) -> tuple[Update, Tensors]:
+        """The answer as it leaves."""
+        update, state = self._answer(client, hooks, done, trained)
+        return (update if self.sums is None else self.sums.summand(update, client.task)), state
 
     def _answer(self, client: ClientContext, hooks: Hooks, done: LoopStats, trained: Weights) -> tuple[Update, Tensors]:
         task, result = client.task, self._result(client, trained)

@@ -14,6 +14,7 @@ from fedfuse.federation.kept_clients import KeptClients
 from fedfuse.federation.recipe import Recipe
 from fedfuse.federation.shelf import Shelf
 from fedfuse.federation.stream import Expected, Stream, left
+from fedfuse.federation.sums.summing import Summing
 from fedfuse.federation.turns import in_turn
 from fedfuse.federation.views import Views
 from fedfuse.parts.screen import Screened
@@ -35,10 +36,13 @@ class Collection:
         shelf: Shelf,
         states: ClientStates,
         kept: KeptClients | None = None,
+        summing: Summing | None = None,
     ) -> None:
-        """``states`` are the clients' before the round; ``kept`` is where their models go, if they are kept."""
+        """``states`` are the clients' before the round; ``kept`` is where their models go, if they are kept, and
+        ``summing`` adds up the updates, if that is all that is seen of them."""
         self.recipe, self.views, self.arrivals = recipe, views, arrivals
         self.growth, self.bounds, self.shelf, self.states, self.kept = growth, bounds, shelf, states, kept
+        self.summing = summing
         self.updates: list[Update] = []
         self.stream: Stream | None = None
         """Who took the updates as they came, so that what is left of them are numbers; None if they are held."""
@@ -53,6 +57,8 @@ class Collection:
     def drop(self) -> None:
         """Nothing is made of what the clients sent."""
         self.updates, self.stream = [], None
+        if self.summing:
+            self.summing.drop()
 
     def counted(self) -> Screened:
         """The updates as they count, before the method's own screens."""
@@ -92,10 +98,16 @@ class Collection:
             self.bounds.moves.take(update)
             if self.kept:
                 self.kept.keep(update, state)
-            self.updates.append(self.stream.take(update) if self.stream else self.shelf.hold(update))
+            self.updates.append(self._held(update))
             return update.client, state
 
         return starmap(take, in_turn(sorted(task.client for task in tasks), answers))
+
+    def _held(self, update: Update) -> Update:
+        """What is left of an update when whoever can has taken it."""
+        if self.summing:
+            return self.summing.take(update)
+        return self.stream.take(update) if self.stream else self.shelf.hold(update)
 
     def _dismissed(self) -> Iterator[State]:
         """Clients whose weights turn out to be nothing like the others' are refused after all; their states stay."""

@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from torch import Tensor
+
 from fedfuse.core.errors import FedfuseError
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.federation.client_states import ClientStates
@@ -15,6 +17,10 @@ from fedfuse.runtime.pool import IN_PROCESS, Pool
 
 class QuorumError(FedfuseError):
     """Too few updates of a round were sound; the finished rounds are kept."""
+
+
+class WithheldError(FedfuseError):
+    """The sum of what clients sent cannot be looked at."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,13 @@ class Engine(ABC):
         """How many examples each task's update will stand for, if that is known and the tasks can be done once more.
 
         The server then forgets updates as they come. Should one be refused, it asks for the others again.
+        """
+        return None
+
+    def masks_of(self, clients: Sequence[int]) -> Tensor | None:
+        """The sum of the masks that hide what these clients sent last, all of whom are in one sum; None: none do.
+
+        A WithheldError says why nobody can find it out.
         """
         return None
 

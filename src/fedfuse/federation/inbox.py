@@ -9,6 +9,7 @@ from fedfuse.core.plain_text import one_line
 from fedfuse.core.weights import NOTHING, Weights
 from fedfuse.federation.inspection import ExpectedUpdate, reason_to_refuse
 from fedfuse.federation.recipe import LOCAL, PROTOCOL, SCORES, UPLOAD, Recipe
+from fedfuse.federation.sums.summation import SUMMAND, Summation
 from fedfuse.parts.base import Shapes
 from fedfuse.parts.context import ServerView
 from fedfuse.parts.protocol.base import PREDICTIONS, WEIGHTS, Expected
@@ -24,11 +25,15 @@ class Inbox:
     test_inputs: int
     protocol: ServerView
     scores: ServerView
+    sums: Summation | None = None
 
     def opened(self, update: Update, task: Task) -> Update | str:
         """The update with all that it stands for, or why it is refused."""
         expected = self.recipe.protocol.expects(self.protocol, task)
         plain = self.expected(expected, task)
+        if self.sums is not None:
+            summand = {SUMMAND: self.sums.spec(expected, task, self.bank)}
+            return reason_to_refuse(update, task, replace(plain, layout=NOTHING.layout, extras=summand)) or update
         if not self.recipe.upload:
             reason = reason_to_refuse(update, task, plain)
             return reason or self.recipe.asking.recalled(self.scores, update)

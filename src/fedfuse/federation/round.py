@@ -7,7 +7,7 @@ them and merged and fused into ``server_models``, ``measures`` are taken; ``view
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean
@@ -19,7 +19,7 @@ from fedfuse.core.messages import Task, Update
 from fedfuse.core.plain_json import finite
 from fedfuse.core.weights import Weights
 from fedfuse.federation.absurd import Growth
-from fedfuse.federation.accounting import PrivacyRecord
+from fedfuse.federation.accounting import Attended, PrivacyRecord
 from fedfuse.federation.arrivals import Arrivals
 from fedfuse.federation.attendance import Attendance
 from fedfuse.federation.bookkeeping import Bookkeeping
@@ -36,6 +36,7 @@ from fedfuse.federation.server_models import ServerModels
 from fedfuse.federation.shelf import Shelf
 from fedfuse.federation.state import RoundRecord, ServerState, Snapshot
 from fedfuse.federation.stream import Stream, can_stream
+from fedfuse.federation.sums.summing import Summing
 from fedfuse.federation.tasks import joining, tasks_for
 from fedfuse.federation.views import Views
 from fedfuse.parts.context import CombinedPredictions, ServerView
@@ -91,17 +92,13 @@ class Round:
     def play(self) -> Snapshot:
         tasks = self.tasks()
         collection, states = self.collect(tasks)
-        screened = self.screen(collection.counted())
-        given = self.bookkeeping.given(tasks, self.attendance.who("absent"), collection.updates, screened)
-        if self.bookkeeping.objects_to(given):
-            collection.drop()
-            screened = Screened((), ())
+        screened, given = (self.add_up if collection.summing else self.count)(tasks, collection)
         updates = collection.updates
         merged = self.models.merge(screened.counted, collection.stream)
         view = self.views.fusion(screened.teachers)
         fused = self.models.fuse(view, merged, screened.teachers)
         weights = {**self.before.weights, **fused.weights}
-        self.remember_clients(updates, view.predictions)
+        self.remember_clients(screened.counted if collection.summing else updates, view.predictions)
         self.remember_training(screened.counted, weights, collection.stream)
         scores = self.measures.clients(updates)
         everybody = self.remember_scores(scores)
@@ -111,6 +108,33 @@ class Round:
         collection.bounds.tell(self.log, self.number, self.history)
         self.log.emit("round_finished", **record.to_json())
         return Snapshot(ServerState(self.number, weights, self.memories.all, self.history.plus(record)), states)
+
+    def count(self, tasks: Sequence[Task], collection: Collection) -> tuple[Screened, list[Attended]]:
+        """Who counts, and what everybody has given away by now."""
+        screened = self.screen(collection.counted())
+        absent, counted = self.attendance.who("absent"), self.bookkeeping.added(screened)
+        given = self.bookkeeping.given(tasks, absent, collection.updates, counted)
+        if self.bookkeeping.objects_to(given):
+            collection.drop()
+            screened = Screened((), ())
+        return screened, given
+
+    def add_up(self, tasks: Sequence[Task], collection: Collection) -> tuple[Screened, list[Attended]]:
+        """The same where sums are all that is seen: one update stands for all who are in a sum.
+
+        Whether a sum may be looked at is decided before anybody can.
+        """
+        summing, sums, absent = collection.summing, list[Update](), self.attendance.who("absent")
+        assert summing is not None
+        self._withhold(summing.without_small_ones(absent))
+        if self.bookkeeping.objects_to(self.bookkeeping.given(tasks, absent, collection.updates, summing.members)):
+            collection.drop()
+        self._withhold(summing.opened(self.federation.engine, sums))
+        return Screened(sums, sums), self.bookkeeping.given(tasks, absent, collection.updates, summing.members)
+
+    def _withhold(self, reasons: Iterable[str]) -> None:
+        for reason in reasons:
+            self.log.emit("sum_withheld", round=self.number, reason=reason)
 
     def view(self) -> ServerView:
         """What all parts see of this round."""
@@ -131,7 +155,8 @@ class Round:
     def inbox(self) -> Inbox:
         """Where updates arrive."""
         federation, views = self.federation, self.views
-        return Inbox(self.recipe, federation.bank, len(federation.test), views.protocol, views.of(SCORES))
+        test, sums = len(federation.test), federation.sums
+        return Inbox(self.recipe, federation.bank, test, views.protocol, views.of(SCORES), sums)
 
     def drawn(self, number: int) -> dict[int, str]:
         """Who was drawn for a round, this one or an earlier one, and the prototypes they run."""
@@ -162,10 +187,12 @@ class Round:
         kept = federation.keeping.of_round(self.number, log.path) if federation.keeping else None
         key = self.views.whole.key.child("moves")
         bounds = Bounds(self.recipe, federation.settings, tasks, key)
-        collection = Collection(self.recipe, self.views, arrivals, self.growth, bounds, shelf, self.states, kept)
-        states = collection.collect(
-            tasks, self.is_likely_complete and can_stream(self.recipe, federation.settings.batch_norm)
+        summing = Summing(federation.sums, tasks, self.views.protocol) if federation.sums else None
+        collection = Collection(
+            self.recipe, self.views, arrivals, self.growth, bounds, shelf, self.states, kept, summing
         )
+        streaming = not summing and can_stream(self.recipe, federation.settings.batch_norm)
+        states = collection.collect(tasks, self.is_likely_complete and streaming)
         self.attendance.call_the_roll(federation.engine, tasks, collection.updates)
         return collection, states
 

@@ -17,6 +17,7 @@ from fedfuse.federation.round import Round
 from fedfuse.federation.sampling import clients_per_round, sample
 from fedfuse.federation.settings import EvaluationSettings, FederationSettings
 from fedfuse.federation.state import ServerState, Snapshot
+from fedfuse.federation.sums.summation import Summation
 from fedfuse.federation.visits import Visits
 from fedfuse.parts.context import ServerView
 from fedfuse.runtime.bank import ModelBank
@@ -49,6 +50,8 @@ class Federation:
     """What gives rounds simulated seconds, if the experiment wants them."""
     accounting: Accounting | None = None
     """Who counts what rounds give away, if privacy is promised."""
+    sums: Summation | None = None
+    """How updates add up, where the server sees nothing but sums of them."""
 
     def start(self) -> Snapshot:
         """The federation before its first round."""

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from fedfuse.core.errors import unknown
 from fedfuse.core.part import Settings
 from fedfuse.federation.clock.settings import ClockSettings
+from fedfuse.federation.sums.settings import SecureSums
 from fedfuse.parts.merge import BatchNormPolicy
 from fedfuse.parts.metrics import AnyMetric
 
@@ -49,6 +50,11 @@ class FederationSettings(Settings):
     moves: Trust = Field(
         "bounded",
         description="how far and where to one client may move the weights beside the round's others: bounded, or taken",
+    )
+    secure_sums: SecureSums | None = Field(
+        None,
+        description="the server sees sums of what clients send and no client by itself, which only sums can be made of "
+        "(docs/secure-sums.md)",
     )
     clock: ClockSettings | None = Field(
         None, description="simulated seconds for every round, on devices that are slow, late or absent (docs/clock.md)"

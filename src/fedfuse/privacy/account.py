@@ -43,7 +43,7 @@ class Account(Accounting):
         return budget is None or self.epsilon((*books.of(visit.client, 0), *more)) <= budget
 
     def objection(self, books: Tensors, attended: Sequence[Attended]) -> str | None:
-        if self.claim.settings.budget is None or "others" not in self.claim.against:
+        if self.claim.settings.budget is None or not self.claim.shares_noise:
             return None
         known = self._read(books)
         exceeding = [visit.client for visit in self._visits(attended) if not self._is_within(known, visit)]
@@ -115,18 +115,19 @@ class Account(Accounting):
 
     def _visits(self, attended: Sequence[Attended]) -> list[Visit]:
         """What came of a round."""
-        parties = Counter(one.prototype for one in attended)
+        here = Counter(one.prototype for one in attended)
+        parties = {one.client: one.parties or here[one.prototype] for one in attended}
         noise: dict[str, float] = {}
         for one in attended:
             if one.is_counted:
-                noise[self._sum_of(one)] = noise.get(self._sum_of(one), 0.0) + 1 / parties[one.prototype]
+                noise[self._sum_of(one)] = noise.get(self._sum_of(one), 0.0) + 1 / parties[one.client]
         return [
             Visit(
                 one.client,
                 one.examples or self._size(one.client),
                 self.training_of(one.round, one.client),
                 one.is_asked,
-                parties[one.prototype],
+                parties[one.client],
                 noise.get(self._sum_of(one), 0.0),
                 one.is_counted,
             )

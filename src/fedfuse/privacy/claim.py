@@ -5,7 +5,7 @@ whoever has it takes part as before. So with ``unit: example`` the number of a c
 ``unit: client`` it is.
 
     against     whom the number is about
-    everybody   whoever sees everything that clients send, the server included
+    everybody   whoever sees everything that clients send, the server included; with secure sums that is sums
     others      whoever sees what the server makes of the sum of a round's updates, where clients share their noise
     server      the server, which sees single updates with a share of the noise
 """
@@ -20,9 +20,11 @@ from typing import Literal
 
 from fedfuse.core.releases import Release
 from fedfuse.federation.recipe import Recipe
+from fedfuse.federation.sums.settings import SecureSums
 from fedfuse.parts.base import MethodPart, joint_sensitivity, speaks_for
 from fedfuse.parts.protocol import Votes
 from fedfuse.parts.upload import Clip, Noise, Statistics
+from fedfuse.parts.upload.clip import FAR
 from fedfuse.privacy.settings import PrivacySettings
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.training import TrainingSettings
@@ -59,11 +61,18 @@ class Claim:
     training: TrainingSettings
     bank: ModelBank
     inputs: int | None
+    sums: SecureSums | None = None
+    """Where the server sees nothing but sums of what clients send."""
 
     @property
     def against(self) -> tuple[Against, ...]:
         """About whom there are numbers, the first of them the one to tell if there is room for one."""
-        return ("others", "server") if self.noise is not None and self.noise.shared else ("everybody",)
+        return ("others", "server") if self.shares_noise and self.sums is None else ("everybody",)
+
+    @property
+    def shares_noise(self) -> bool:
+        """Whether clients are hidden by noise that they add together, in their sum and nowhere else."""
+        return self.noise is not None and self.noise.shared
 
     def of(self, visit: Visit) -> Releases:
         """What a visit gives away, about whom there are numbers."""
@@ -82,8 +91,10 @@ class Claim:
     def _of_upload(self, visit: Visit, against: Against) -> Iterator[Release]:
         if self.is_by_clients and self.clip is not None and self.clip.release is not None:
             yield self.clip.release
-        if self.is_by_clients and (visit.is_counted or against != "others"):
-            yield Release(self.multiplier * _share(visit, against))
+        in_sum = self.shares_noise and against != "server"
+        if self.is_by_clients and (visit.is_counted or not in_sum):
+            share = visit.noise if in_sum else 1 / visit.parties if against == "server" else 1.0
+            yield Release(self.multiplier * math.sqrt(share) * (self.rounding if in_sum else 1.0))
         yield from self._of_extras(visit)
 
     def _of_extras(self, visit: Visit) -> Iterator[Release]:
@@ -160,16 +171,31 @@ class Claim:
         return 0.0 if bound is None else noise.deviation / bound
 
     @property
+    def rounding(self) -> float:
+        """By how much noise that is shared counts for less, because clients round before they are added.
+
+        With and without a client's data, what it adds differs by its bound, and by a step in every number at most.
+        """
+        bound = self.clip.norm if self.clip else self._natural_bound
+        if self.sums is None or bound is None:
+            return 1.0
+        predictions = (self.inputs or 0) * self.bank.classes
+        sizes = [self.bank.layout(prototype).size for prototype in self.bank.prototypes]
+        numbers = predictions if self.recipe.protocol.carries == "predictions" else max(sizes)
+        return bound / (bound + self.sums.step * math.sqrt(numbers))
+
+    @property
+    def farthest(self) -> float | None:
+        """How large a number can be, noise included, that a client adds to a sum; None where that is of no matter."""
+        bound = self.clip.norm if self.clip else self._natural_bound
+        if self.sums is None or not self.shares_noise or not self.is_by_clients or bound is None:
+            return None
+        return bound + FAR * self.multiplier * bound / math.sqrt(self.sums.least)
+
+    @property
     def _natural_bound(self) -> float | None:
         return None if self.inputs is None else self.recipe.protocol.longest(self.inputs)
 
     @cached_property
     def statistics(self) -> Statistics | None:
         return next((link for link in self.recipe.upload if isinstance(link, Statistics)), None)
-
-
-def _share(visit: Visit, against: Against) -> float:
-    """How much of one mechanism's noise hides a client."""
-    if against == "everybody":
-        return 1.0
-    return math.sqrt(1 / visit.parties if against == "server" else visit.noise)

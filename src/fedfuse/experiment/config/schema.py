@@ -179,7 +179,7 @@ class ExperimentConfig(Settings):
             not_bits["source"] = {"data": self.source.data.unsaid}
         if not self.attack:
             not_bits["attack"] = True
-        not_bits["federation"] = _as_before(self.federation, ("clock", "keep_clients"))
+        not_bits["federation"] = _as_before(self.federation, ("clock", "keep_clients", "secure_sums"))
         if self.privacy is None:
             not_bits |= {"privacy": True, "training": {"privacy"}}
         dump = without_later_defaults(self.model_dump(mode="json", exclude=not_bits))

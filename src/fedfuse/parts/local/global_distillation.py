@@ -33,6 +33,7 @@ class GlobalDistillation(BufferedDistillation):
     stacks: ClassVar[bool] = True
     separates_examples: ClassVar[bool] = True
     needs_weights: ClassVar[bool] = True
+    adds_up: ClassVar[bool] = True
     coefficient: float = Field(0.1, ge=0, description="gamma / 2: weight of the term; FedGKD used .05 for ResNet-50")
     needs_projection_head: bool = Field(
         False, description="refuse models without a projection head; with one, FedGKD is FedGKD+"

@@ -73,6 +73,10 @@ class Objective(MethodPart):
     each and says nothing but that mean: what DP-SGD needs, which calls it for every example by itself. Who replaces
     ``begin`` says it anew."""
 
+    adds_up: ClassVar[bool] = False
+    """Whether ``after_round`` comes to the same if it is given one update with the sum of all extras, and the mean of
+    all weights, in the place of many: then clients can be hidden in secure sums. Who replaces it says it anew."""
+
     @abstractmethod
     def begin(self, client: ClientContext) -> Hooks:
         """Start one client's session; the model already holds the task's weights."""

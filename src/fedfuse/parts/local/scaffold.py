@@ -36,6 +36,7 @@ class ControlVariates(Objective):
     extras_of: ClassVar[Literal["examples", "model"]] = "model"
     needs_weights: ClassVar[bool] = True
     remembers_weights: ClassVar[bool] = True
+    adds_up: ClassVar[bool] = True
 
     def check(self, context: CheckContext) -> None:
         if not isinstance(context.optimizer, Sgd):

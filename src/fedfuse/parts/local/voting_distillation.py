@@ -34,6 +34,7 @@ class VotingDistillation(BufferedDistillation):
     stacks: ClassVar[bool] = True
     separates_examples: ClassVar[bool] = True
     needs_weights: ClassVar[bool] = True
+    adds_up: ClassVar[bool] = True
     coefficient: float = Field(0.1, ge=0, description="lambda: weight of all terms together")
     vote_temperature: float | None = Field(
         None, gt=0, description="beta: the smaller, the more the best model counts; null is 1 / buffer, as printed"
