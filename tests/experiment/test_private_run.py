@@ -11,13 +11,16 @@ import yaml
 
 import fedfuse
 from fedfuse.core.errors import ConfigError
+from fedfuse.core.releases import Release
 from fedfuse.experiment.assembly import build
 from fedfuse.experiment.looking.tables import comparison_sheet
 from fedfuse.experiment.run import Experiment
 from fedfuse.experiment.sheets import closing_facts
 from fedfuse.experiment.stored import load_run
+from fedfuse.federation.engine import Missed
 from fedfuse.federation.events import EventLog
 from fedfuse.federation.folder import RunFolder
+from fedfuse.privacy.accountants import epsilon_of
 from fedfuse.report.monitor import Monitor
 from fedfuse.report.prometheus import exposition
 from fedfuse.report.run_page import run_page
@@ -223,6 +226,23 @@ class TestBudget:
         assert after.server.weights["mlp"].equals(before.server.weights["mlp"])
         assert after.server.history[-1].privacy.epsilon == 0
         assert after.server.history[-1].privacy.server > 0
+
+
+    def test_who_was_absent_took_a_share_of_the_noise_away(self):
+        built = build(KINDS["shared"](federation={"rounds": 2, "participation": 1.0}), EventLog())
+
+        class Absent(type(built.federation.engine)):
+            def train(self, tasks, states):
+                yield from super().train(tasks[1:], states)
+
+            def missed(self):
+                return {0: Missed("absent", "its node went away")}
+
+        built.federation.engine.__class__ = Absent
+        after = built.federation.advance(built.federation.start()).server
+        assert after.history[-1].absent == (0,)
+        expected = epsilon_of([Release(2.0 * (3 / 4) ** 0.5)], 1e-5, "rdp")
+        assert after.history[-1].privacy.epsilon == pytest.approx(expected)
 
 
 class TestMeasurements:

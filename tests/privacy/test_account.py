@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from dataclasses import replace
 
 import pytest
 import torch
@@ -119,6 +120,13 @@ class TestSharedNoise:
         told = account.report(account.after({}, given))["against"]
         assert told["others"]["clients"]["3"] == 0
         assert told["server"]["clients"]["3"] == pytest.approx(epsilon(Release(1.0)))
+
+    def test_absent_clients_take_their_noise_away_too(self):
+        """They were sent nothing, and yet the others were told to share the noise with them."""
+        account = account_of(self.LINKS, federation=TAKEN)
+        told = account.report(account.after({}, [replace(one, parties=4) for one in attended(0, 1)]))["against"]
+        assert told["others"]["clients"]["0"] == pytest.approx(epsilon(Release(2.0 * math.sqrt(0.5))))
+        assert told["server"]["clients"]["0"] == pytest.approx(epsilon(Release(1.0)))
 
     def test_sums_of_weights_are_those_of_one_model(self):
         models = {"a": {"arch": "mlp", "hidden": [4]}, "b": {"arch": "mlp", "hidden": [5]}}

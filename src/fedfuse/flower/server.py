@@ -64,6 +64,11 @@ def run_on(grid: Grid, config: ExperimentConfig, out: Path, parties: Parties | N
     if config.federation.clock is not None:
         raise ConfigError("federation.clock simulates devices, but these are real; set it to null")
     _check_privacy(config)
+    if config.federation.secure_sums is not None:
+        raise ConfigError(
+            "federation.secure_sums is for simulations as yet: nodes do not mask what they send, so that the server "
+            "would see it; set it to null"
+        )
     if config.federation.keep_clients and config.recipe.protocol.carries != "weights":
         raise ConfigError("federation.keep_clients keeps what parties send, but these send no models; set it to false")
     settings = config.engine if isinstance(config.engine, FlowerEngineSettings) else FlowerEngineSettings()

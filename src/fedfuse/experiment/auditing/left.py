@@ -139,6 +139,8 @@ def _scores(
     if built.config.recipe.has_server_model:
         for name, weights in snapshot.server.weights.items():
             yield Left(MODEL, prototype=name), examples.confidence(bank.lend(name, weights))
+    if built.federation.sums is not None:  # of which the models above are made, and no client can be told from another
+        return
     if carries == "weights" and not built.config.recipe.pooled:
         for client, update in sorted(updates.items()):
             yield Left(MODEL, client), examples.confidence(bank.lend(update.prototype, update.weights))

@@ -38,12 +38,12 @@ class SecureSums(Settings):
     @property
     def step(self) -> float:
         """From one whole number to the next."""
-        return self.range / 2 ** (self.bits - 1)
+        return self.range / float(1 << (self.bits - 1))
 
     @property
     def largest(self) -> int:
         """The largest whole number that one value becomes."""
-        return int(2 ** (self.bits - 1) - 1)
+        return (1 << (self.bits - 1)) - 1
 
     def needed(self, asked: int) -> int:
         """Of so many clients with a task, how many have to be in the sum."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -35,7 +36,7 @@ SUMMAND = "sums/summand"
 """Under which an update has all that it adds to a sum."""
 ACROSS = ""
 """The one sum that clients of all models are in."""
-Residues = NDArray[np.uint32] | NDArray[np.uint64]
+Residues = NDArray[np.unsignedinteger[Any]]
 """Whole numbers modulo 2^32 or 2^64."""
 
 
@@ -105,7 +106,9 @@ class Summation:
         weight, sums = (int(sums[0]), sums[1:]) if self.is_weighted else (len(members), sums)
         if not len(members) <= weight <= len(members) * self._heaviest:
             raise UnsoundSumError("its clients' examples add up to a number that they cannot have")
-        if int(sums.abs().max()) > self.most:
+        low, high = torch.aminmax(sums)
+        most = len(members) * self._heaviest * self.settings.largest
+        if int(low) < -most or int(high) > most:
             raise UnsoundSumError("it has a number that its clients cannot have come to")
         [shape] = expected.payload.values()
         payload = (sums[: math.prod(shape)].double() * self.settings.step / weight).reshape(tuple(shape))
@@ -141,4 +144,4 @@ class Summation:
 def residues(summand: Tensor) -> Residues:
     """A summand as numbers that wrap around."""
     array = summand.contiguous().numpy()
-    return array.view(np.uint32 if array.dtype == np.int32 else np.uint64)  # type: ignore[no-any-return]
+    return array.view(np.uint32) if array.dtype == np.int32 else array.view(np.uint64)

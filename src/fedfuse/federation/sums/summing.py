@@ -14,7 +14,7 @@ from fedfuse.federation.sums.summation import (
     Summation,
     UnsoundSumError,
     residues,
-)  # fmt: skip
+)
 from fedfuse.parts.context import ServerView
 
 
