@@ -227,7 +227,6 @@ class TestBudget:
         assert after.server.history[-1].privacy.epsilon == 0
         assert after.server.history[-1].privacy.server > 0
 
-
     def test_who_was_absent_took_a_share_of_the_noise_away(self):
         built = build(KINDS["shared"](federation={"rounds": 2, "participation": 1.0}), EventLog())
 

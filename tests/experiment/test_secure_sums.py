@@ -172,7 +172,7 @@ def test_an_objective_that_listens_otherwise_has_to_say_so_anew():
 
     config = tiny_config("scaffold", federation=SUMS)
     method = config.method.model_copy(update={"local": Curious()})
-    with pytest.raises(ConfigError, match="method.local .*Curious reads what each client says"):
+    with pytest.raises(ConfigError, match=r"Curious reads what each client says"):
         build(config.model_copy(update={"method": method}), EventLog())
 
 
@@ -289,7 +289,7 @@ class TestSharedNoise:
         assert after.history[-1].privacy.epsilon == 0
 
     def test_a_range_that_would_cut_off_the_noise_is_refused(self):
-        with pytest.raises(ConfigError, match="federation.secure_sums.range is 8, which would cut off noise .* 10.24 "):
+        with pytest.raises(ConfigError, match=r"range is 8, which would cut off noise .* 10\.24 or more"):
             build(self.config(federation=SUMS), EventLog())
         build(self.config(federation={**SUMS, "secure_sums": {"range": 10.24}}), EventLog())
 
