@@ -7,12 +7,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
 from fedfuse.core.errors import FedfuseError
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.federation.client_states import ClientStates
 from fedfuse.runtime.pool import IN_PROCESS, Pool
+
+Residues = NDArray[np.unsignedinteger[Any]]
+"""Whole numbers modulo 2^32 or 2^64."""
 
 
 class QuorumError(FedfuseError):
@@ -65,10 +69,10 @@ class Engine(ABC):
         """
         return None
 
-    def masks_of(self, clients: Sequence[int]) -> Tensor | None:
+    def masks_of(self, clients: Sequence[int], like: Residues) -> Residues | None:
         """The sum of the masks that hide what these clients sent last, all of whom are in one sum; None: none do.
 
-        A WithheldError says why nobody can find it out.
+        They are as many numbers as the sum has, and as wide. A WithheldError says why nobody can find them out.
         """
         return None
 

@@ -70,7 +70,7 @@ def rehearse(config: ExperimentConfig, client: int, node_config: NodeConfig) -> 
     clients = replace(built.clients, datasets={client: few}, training=training)
     update, state = clients.work(task, {})
     loss = _loss(clients, task)
-    if not np.isfinite(loss) or not bool(update.weights.flat.isfinite().all()):
+    if not np.isfinite(loss) or not bool(update.weights.flat.isfinite().all()):  # sums let no such number out
         raise DataError(f"model '{task.prototype}' has loss {loss} after one step; look for wild values in the data")
     counts = examples.label_counts(built.dataset.classes).int().tolist()
     return Rehearsal(
@@ -89,7 +89,7 @@ def rehearse(config: ExperimentConfig, client: int, node_config: NodeConfig) -> 
 def _loss(clients: Clients, task: Task) -> float:
     """Of a step without any promise."""
     plain = clients.training.model_copy(update={"privacy": None})
-    update, _ = replace(clients, training=plain, silence=SPEAKS).work(task, {})
+    update, _ = replace(clients, training=plain, silence=SPEAKS, sums=None).work(task, {})
     return float(update.metrics["loss"])
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -20,11 +21,13 @@ from fedfuse.core.errors import FedfuseError
 from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.federation import Engine
 from fedfuse.federation.client_states import ClientStates
-from fedfuse.federation.engine import Missed
+from fedfuse.federation.engine import Missed, Residues
+from fedfuse.federation.sums.settings import SecureSums
 from fedfuse.flower.failures import why_not
-from fedfuse.flower.records import CONFIG, REFUSED, Order, order_to_records, report_from_records
+from fedfuse.flower.masking.server import Masking
+from fedfuse.flower.records import CONFIG, REFUSED, ROUND, Order, order_to_records, report_from_records
 from fedfuse.flower.replies import replies
-from fedfuse.flower.roster import Roster
+from fedfuse.flower.roster import ASKING, Roster
 
 CLAIM = "flower/round"
 """Where the server's claim on a client's state is."""
@@ -32,13 +35,26 @@ TOO_LATE = (ErrorCode.MESSAGE_UNAVAILABLE, ErrorCode.REPLY_MESSAGE_UNAVAILABLE, 
 """With these Flower itself answers in the place of a node that has not, when the time is over or the node is gone."""
 
 
+@dataclass(frozen=True)
+class Summed:
+    """Which clients are added up: those of one model, or all of them."""
+
+    settings: SecureSums
+    across_models: bool
+
+    def group_of(self, task: Task) -> str:
+        return "" if self.across_models else task.prototype
+
+
 class FlowerEngine(Engine):
     """Clients are nodes of a Flower federation."""
 
     keeps_secrets = True
 
-    def __init__(self, roster: Roster, experiment: str) -> None:
-        self.roster, self.experiment = roster, experiment
+    def __init__(self, roster: Roster, experiment: str, sums: Summed | None = None) -> None:
+        """``sums`` says which clients are added up, where that is all that may be seen of them."""
+        self.roster, self.experiment, self.sums = roster, experiment, sums
+        self.masking: Masking | None = None
         self.quorum = roster.settings.quorum
         self._missed: dict[int, Missed] = {}
         self.refused: dict[int, str] = {}
@@ -55,6 +71,8 @@ class FlowerEngine(Engine):
         seats = self._seats(tasks)
         orders = {node: Order(task, self.experiment, _claimed(states, task)) for node, task in seats.items()}
         contents = {node: order_to_records(order) for node, order in orders.items()}
+        if self.sums is not None:
+            self._agree_on_masks(self.sums, seats, contents)
         for node, order in orders.items():
             if reason := self.refused.pop(order.task.client, ""):
                 contents[node][CONFIG][REFUSED] = reason
@@ -68,6 +86,39 @@ class FlowerEngine(Engine):
         for node, task in seats.items():
             self._miss(task.client, Missed("late", f"no answer within {self.roster.settings.timeout:g} s"), node)
 
+    def _agree_on_masks(self, sums: Summed, seats: dict[int, Task], contents: dict[int, RecordDict]) -> None:
+        """Let the nodes agree on masks; those who do not get no task."""
+        nodes, groups = {task.client: node for node, task in seats.items()}, dict[str, list[int]]()
+        for task in seats.values():
+            groups.setdefault(sums.group_of(task), []).append(task.client)
+        self.masking = Masking(sums.settings, partial(self._ask, nodes), lambda c, why: self._miss(c, why, nodes[c]))
+        about = {ROUND: next((task.round for task in seats.values()), 0), "experiment": self.experiment}
+        letters = self.masking.agree(groups.values(), about)
+        for client, node in nodes.items():
+            if client in letters:
+                contents[node].update(letters[client])
+            else:
+                del seats[node], contents[node]
+
+    def masks_of(self, clients: Sequence[int], like: Residues) -> Residues | None:
+        return self.masking.masks_of(clients, like) if self.masking else None
+
+    def _ask(
+        self, nodes: Mapping[int, int], step: str, asked: Mapping[int, RecordDict]
+    ) -> Iterator[tuple[int, RecordDict | Missed]]:
+        """Ask clients something that takes no training, and hear them all, or why not."""
+        patience = min(self.roster.settings.timeout, max(ASKING, self.roster.settings.wait))
+        waiting = {nodes[client]: client for client in asked}
+        contents = {nodes[client]: content for client, content in asked.items()}
+        for node, reply in self._replies(contents, f"{MessageType.QUERY}.{step}", patience):
+            client = waiting.pop(node)
+            if reply is None or reply.has_error():
+                yield client, _failed(reply and reply.error)
+            else:
+                yield client, reply.content
+        for client in waiting.values():
+            yield client, self._missed.get(client) or Missed("late", f"no {step} for masks within {patience:g} s")
+
     def missed(self) -> Mapping[int, Missed]:
         return self._missed
 
@@ -80,21 +131,25 @@ class FlowerEngine(Engine):
         self._missed.setdefault(client, why)
         self.roster.forget(node)
 
-    def _replies(self, contents: Mapping[int, RecordDict]) -> Iterator[tuple[int, Message | None]]:
+    def _replies(
+        self, contents: Mapping[int, RecordDict], kind: str = MessageType.TRAIN, patience: float | None = None
+    ) -> Iterator[tuple[int, Message | None]]:
         """Send each node its content and hand out the replies as they come, one per node, until the time is over.
 
         Flower's own ``send_and_receive`` looks every 3 seconds and hands out the replies at the end.
         """
         grid, settings = self.roster.grid, self.roster.settings
+        patience = settings.timeout if patience is None else patience
         messages = [
-            Message(content, dst_node_id=node, message_type=MessageType.TRAIN, ttl=settings.timeout)
+            Message(content, dst_node_id=node, message_type=kind, ttl=patience)
             for node, content in contents.items()
         ]
         numbers = grid.push_messages(messages) if messages else []
         waiting = {number: node for number, node in zip(numbers, contents, strict=False) if number}
         for unsent in contents.keys() - set(waiting.values()):
-            self._missed[self.roster.members[unsent].client] = Missed("absent", "its node went away")
-        end = time.monotonic() + settings.timeout
+            if unsent in self.roster.members:
+                self._missed[self.roster.members[unsent].client] = Missed("absent", "its node went away")
+        end = time.monotonic() + patience
         while waiting:
             for number, reply in replies(grid, sorted(waiting)):
                 yield waiting.pop(number), reply

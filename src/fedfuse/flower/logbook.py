@@ -29,6 +29,8 @@ class Logbook:
         self.receipts = file_of(state, RECEIPTS, config.name, client)
         self.privacy: Mapping[str, Any] = {}
         """What was given away so far, with what is about to leave, where that is counted."""
+        self.is_masked = False
+        """Whether what is about to leave can be seen in a sum alone."""
 
     def say(self, sentence: str) -> None:
         name, method = self.config.name, self.config.method.called
@@ -53,6 +55,8 @@ class Logbook:
         facts = {"client": self.client, "run": self.run, "round": number, "purpose": purpose}
         if self.privacy:
             facts["privacy"] = self.privacy
+        if self.is_masked:
+            facts["masked"] = True
         write_receipt(self.receipts, facts, records, receipt_key(self.state))
         self.say(f"sends {purpose}: {sizes(records)}; receipt in {self.receipts}")
 

@@ -20,7 +20,8 @@ import math
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,22 +29,28 @@ from flwr.app import ConfigRecord, Context, Error, Message, RecordDict
 from flwr.clientapp import ClientApp
 
 from fedfuse.core.errors import ConfigError, DataError, FedfuseError, unknown
+from fedfuse.core.messages import Task
 from fedfuse.experiment.config import ExperimentConfig
 from fedfuse.experiment.promise import Promise
 from fedfuse.federation.client import Clients
 from fedfuse.flower.failures import failure
 from fedfuse.flower.logbook import Logbook
+from fedfuse.flower.masking.messages import KEYS, OPENING, SHARES, attempt_of, config_of
+from fedfuse.flower.masking.party import Held, PartyMasks
 from fedfuse.flower.memory import Memory
 from fedfuse.flower.party import LoadData, NodeConfig, clients_of, everything, settings_of
 from fedfuse.flower.private import BOOKS, KeptAnswers, PartyPrivacy, digest_of
+from fedfuse.flower.reading import number_of, word_of
 from fedfuse.flower.records import (
     CLIENT,
     CONFIG,
     EXAMPLES,
     PROTOTYPE,
     REFUSED,
+    ROUND,
     Report,
     order_from_records,
+    report_from_records,
     report_to_records,
 )
 from fedfuse.flower.status import default_state, file_of
@@ -59,6 +66,8 @@ def client_app(experiment: str | Path, load_data: LoadData | None = None) -> Cli
     app = ClientApp()
     app.query()(lambda message, context: node.answer(message, context, _introduce))
     app.train()(lambda message, context: node.answer(message, context, _train))
+    for step, work in ((KEYS, _send_keys), (SHARES, _send_shares), (OPENING, _help_to_open)):
+        app.query(step)(partial(_answered, node, work))
     return app
 
 
@@ -71,9 +80,21 @@ class _Seat:
     node_config: NodeConfig
     load_data: LoadData | None
     logbook: Logbook
+    held: RecordDict
+    """What Flower keeps for the node in memory."""
 
     def clients(self) -> Clients:
-        return clients_of(self.config, self.client, self.node_config, self.load_data)
+        clients = clients_of(self.config, self.client, self.node_config, self.load_data)
+        if clients.sums is None:
+            return clients
+        return replace(clients, silence=replace(clients.silence, answers_tests=False))
+
+    @property
+    def masks(self) -> PartyMasks:
+        """This party's side of secure sums, where there are some."""
+        if self.config.federation.secure_sums is None:
+            raise ConfigError("the server asks for masks, but the experiment has no federation.secure_sums")
+        return PartyMasks(self.config.federation.secure_sums, self.client, self.held)
 
     @property
     def promise(self) -> Promise | None:
@@ -112,7 +133,12 @@ class _Node:
     def _seat(self, context: Context) -> _Seat:
         told = context.node_config
         config, client = settings_of(self.experiment, context.run_config, told), _client(told)
-        return _Seat(config, client, told, self.load_data, Logbook(_state(told), config, client, context.run_id))
+        logbook = Logbook(_state(told), config, client, context.run_id)
+        return _Seat(config, client, told, self.load_data, logbook, context.state)
+
+
+def _answered(node: _Node, work: Work, message: Message, context: Context) -> Message:
+    return node.answer(message, context, work)
 
 
 def _introduce(seat: _Seat, content: RecordDict) -> tuple[str, int, RecordDict]:
@@ -126,7 +152,8 @@ def _introduce(seat: _Seat, content: RecordDict) -> tuple[str, int, RecordDict]:
     seat.logbook.note(examples=examples, prototype=prototype, doing="waiting for a task", trouble=None)
     model = prototype or "as the server chooses"
     seat.logbook.say(f"{examples:,} examples, model {model}; to leave, stop this node")
-    told = examples if seat.promise is None or seat.promise.silence().tells_examples else 1
+    is_told = seat.promise is None or seat.promise.silence().tells_examples
+    told = examples if is_told and seat.config.federation.secure_sums is None else 1
     about: dict[str, Any] = {FORMAT: OURS, CLIENT: seat.client, EXAMPLES: told}
     _say_whose_noise(seat)
     if prototype is not None:
@@ -148,7 +175,8 @@ def _say_whose_noise(seat: _Seat) -> None:
 
 def _train(seat: _Seat, content: RecordDict) -> tuple[str, int, RecordDict]:
     """A round's work."""
-    digest = digest_of(content) if seat.promise else ""
+    summed = seat.config.federation.secure_sums is not None
+    digest = digest_of(content) if seat.promise or summed else ""
     order, logbook = order_from_records(content), seat.logbook
     task = order.task
     if task.client != seat.client:
@@ -156,6 +184,7 @@ def _train(seat: _Seat, content: RecordDict) -> tuple[str, int, RecordDict]:
     if task.prototype not in seat.config.models:
         raise DataError("the task is for a model that the experiment does not have")
     logbook.was_refused(content[CONFIG].get(REFUSED))
+    held = seat.masks.asked_to(content) if summed else None
     clients = seat.clients()
     examples, started = len(clients.datasets[seat.client]), time.perf_counter()
     where = f"round {task.round} of {seat.config.federation.rounds}"
@@ -170,7 +199,8 @@ def _train(seat: _Seat, content: RecordDict) -> tuple[str, int, RecordDict]:
             logbook.say(f"{where}, was asked the same before, and gives the same answer")
             logbook.gave_away(privacy.numbers())
             logbook.note(doing="waiting for a task")
-            return "update", task.round, again
+            return "update", task.round, _masked(seat, again, task, held, digest)
+        privacy.hidden_among = len(held.members) if held else None
         privacy.check_budget(task)
         clients = privacy.secretive(clients)
     update, state = clients.work(task, memory.recall(order.goes_on_from))
@@ -183,7 +213,38 @@ def _train(seat: _Seat, content: RecordDict) -> tuple[str, int, RecordDict]:
         logbook.gave_away(privacy.numbers())
     logbook.note(doing="waiting for a task")
     logbook.say(f"{where}, done in {time.perf_counter() - started:.1f} s")
-    return "update", task.round, answer
+    return "update", task.round, _masked(seat, answer, task, held, digest)
+
+
+def _masked(seat: _Seat, answer: RecordDict, task: Task, held: Held | None, digest: str) -> RecordDict:
+    """The answer as it leaves, where sums are all that may be seen."""
+    if held is None:
+        return answer
+    seat.logbook.is_masked = True
+    report = report_from_records(answer, task)
+    masked = seat.masks.masked(report.update, held, digest)
+    seat.logbook.say(f"the update is masked, and to be opened only in a sum of {len(held.members)} clients or nearly")
+    return report_to_records(replace(report, update=masked))
+
+
+def _send_keys(seat: _Seat, content: RecordDict) -> tuple[str, int, RecordDict]:
+    """New keys for a round whose answers are added up."""
+    config = config_of(content)
+    if number_of(config, CLIENT) != seat.client:
+        raise ConfigError(f"this node is client {seat.client}, but keys are asked of another one")
+    experiment = word_of(config, "experiment")
+    _memory_folder(seat.node_config, experiment, seat.client)
+    return KEYS, number_of(config, ROUND), seat.masks.keys(attempt_of(config), experiment)
+
+
+def _send_shares(seat: _Seat, content: RecordDict) -> tuple[str, int, RecordDict]:
+    return SHARES, 0, seat.masks.shares(content)
+
+
+def _help_to_open(seat: _Seat, content: RecordDict) -> tuple[str, int, RecordDict]:
+    """Shares with which a sum is seen, of which this party is a part."""
+    folder = _memory_folder(seat.node_config, seat.masks.experiment_of(content), seat.client)
+    return OPENING, 0, seat.masks.opening(content, folder)
 
 
 def _told(error: Exception, seat: _Seat | None) -> Error:

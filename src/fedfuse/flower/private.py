@@ -31,6 +31,7 @@ from fedfuse.federation.checkpoint import KEPT
 from fedfuse.federation.client import Clients
 from fedfuse.federation.recipe import SCORES
 from fedfuse.flower.failures import SpentError
+from fedfuse.flower.masking.messages import LETTERS, MASKING
 from fedfuse.flower.receipts import describe
 from fedfuse.flower.records import CONFIG, REFUSED
 from fedfuse.parts.upload.chain import name_of
@@ -54,6 +55,8 @@ class PartyPrivacy:
         budgets = [budget for budget in (claim.settings.budget, own_budget) if budget is not None]
         self.budget = min(budgets, default=None)
         self.account = Account(claim, promise.account.key, 1, lambda _client: examples)
+        self.hidden_among: int | None = None
+        """How many clients agreed on masks for the sum that the next answer is in, if it is in one."""
 
     def secretive(self, clients: Clients) -> Clients:
         """Who works for one answer: with a secret, and silent about what nothing protects."""
@@ -63,7 +66,16 @@ class PartyPrivacy:
     def visit(self, task: Task) -> Visit:
         """The answer to a task, in public numbers."""
         training = self.account.training_of(task.round, task.client)
-        return Visit(self.client, self.examples, training, SCORES in task.asks, self._parties(task))
+        parties = self._parties(task)
+        return Visit(self.client, self.examples, training, SCORES in task.asks, parties, self._noise(parties))
+
+    def _noise(self, parties: int) -> float:
+        """How much of the noise a sum has at least: this party helps to open none with fewer clients."""
+        claim = self.promise.claim
+        if claim.sums is None or self.hidden_among is None:
+            return 1.0
+        across = claim.recipe.protocol.carries == "predictions" and len(claim.bank.prototypes) > 1
+        return (1 if across else claim.sums.needed(self.hidden_among)) / parties
 
     def _parties(self, task: Task) -> int:
         place = self.promise.claim.noise_place
@@ -133,8 +145,9 @@ class KeptAnswers:
 
 
 def digest_of(content: RecordDict) -> str:
-    """The same for the same task, and for no other; why an earlier answer was refused is no part of it."""
-    records: dict[str, Any] = {name: record["sha256"] for name, record in describe(content).items()}
+    """The same for the same task, and for no other; why an earlier answer was refused, and masks, are no part of it."""
+    plain = RecordDict({name: record for name, record in content.items() if name not in (MASKING, LETTERS)})
+    records: dict[str, Any] = {name: record["sha256"] for name, record in describe(plain).items()}
     config: Mapping[str, Any] = content[CONFIG]
     records[CONFIG] = {name: config[name] for name in sorted(config) if name != REFUSED}
     return hashlib.sha256(dumps(records).encode()).hexdigest()

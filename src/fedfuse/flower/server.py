@@ -27,7 +27,7 @@ from fedfuse.experiment.run import Experiment
 from fedfuse.federation.events import Event
 from fedfuse.federation.folder import RunFolder
 from fedfuse.federation.prototypes import prototypes_of
-from fedfuse.flower.engine import FlowerEngine
+from fedfuse.flower.engine import FlowerEngine, Summed
 from fedfuse.flower.keys import ending
 from fedfuse.flower.orphan import end_with_parent
 from fedfuse.flower.parties import Parties
@@ -64,11 +64,7 @@ def run_on(grid: Grid, config: ExperimentConfig, out: Path, parties: Parties | N
     if config.federation.clock is not None:
         raise ConfigError("federation.clock simulates devices, but these are real; set it to null")
     _check_privacy(config)
-    if config.federation.secure_sums is not None:
-        raise ConfigError(
-            "federation.secure_sums is for simulations as yet: nodes do not mask what they send, so that the server "
-            "would see it; set it to null"
-        )
+    _check_sums(config)
     if config.federation.keep_clients and config.recipe.protocol.carries != "weights":
         raise ConfigError("federation.keep_clients keeps what parties send, but these send no models; set it to false")
     settings = config.engine if isinstance(config.engine, FlowerEngineSettings) else FlowerEngineSettings()
@@ -78,7 +74,7 @@ def run_on(grid: Grid, config: ExperimentConfig, out: Path, parties: Parties | N
     roster.wait_for(range(clients))
     logger.info("fedfuse: %s of %s clients are connected", len(roster.seats), clients)
     config = _with_announced(config, roster, RunFolder(out))
-    engine = FlowerEngine(roster, as_long_as_begun(config, RunFolder(out)).sha256())
+    engine = FlowerEngine(roster, as_long_as_begun(config, RunFolder(out)).sha256(), _summed(config))
 
     def tell_the_party(event: Event) -> None:
         if event["event"] in ("update_refused", "client_late"):
@@ -99,6 +95,26 @@ def _check_privacy(config: ExperimentConfig) -> None:
             "evaluation.clients asks what clients' own models say about the test inputs, which no noise protects; "
             "real parties do not answer it: set it to null"
         )
+
+
+def _check_sums(config: ExperimentConfig) -> None:
+    """What a simulation of secure sums may do, and real parties would not."""
+    if config.federation.secure_sums is None:
+        return
+    if isinstance(config.engine, FlowerEngineSettings) and config.engine.guests:
+        raise ConfigError(
+            "federation.secure_sums needs nodes that agree on masks, which guests do not; set engine.guests to false"
+        )
+    if config.evaluation.clients is True:
+        raise ConfigError(
+            "evaluation.clients asks what clients' own models say about the test inputs, but federation.secure_sums "
+            "lets nobody see a single client: set it to null"
+        )
+
+
+def _summed(config: ExperimentConfig) -> Summed | None:
+    sums = config.federation.secure_sums
+    return None if sums is None else Summed(sums, config.recipe.protocol.carries == "predictions")
 
 
 def _number_of_clients(config: ExperimentConfig) -> int:

@@ -16,15 +16,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from fedfuse.core.messages import Task, Update, within
 from fedfuse.core.weights import NOTHING, Weights
+from fedfuse.federation.engine import Residues
 from fedfuse.federation.recipe import LOCAL, PROTOCOL, UPLOAD, Recipe
 from fedfuse.federation.sums.settings import SecureSums
 from fedfuse.parts.base import Shapes
@@ -36,8 +35,6 @@ SUMMAND = "sums/summand"
 """Under which an update has all that it adds to a sum."""
 ACROSS = ""
 """The one sum that clients of all models are in."""
-Residues = NDArray[np.unsignedinteger[Any]]
-"""Whole numbers modulo 2^32 or 2^64."""
 
 
 class UnsoundSumError(ValueError):

@@ -6,11 +6,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from fedfuse.core.messages import Task, Update
-from fedfuse.federation.engine import Engine, WithheldError
+from fedfuse.federation.engine import Engine, Residues, WithheldError
 from fedfuse.federation.sums.summation import (
     ACROSS,
     SUMMAND,
-    Residues,
     Summation,
     UnsoundSumError,
     residues,
@@ -73,8 +72,8 @@ class Summing:
         """Look at the sums: put one update for each into ``updates``; why others could not be looked at."""
         for group, one in list(self.sums.items()):
             try:
-                if (masks := engine.masks_of(one.members)) is not None:
-                    one.total -= residues(masks)
+                if (masks := engine.masks_of(one.members, one.total)) is not None:
+                    one.total -= masks
                 updates.append(self._together(one))
             except (WithheldError, UnsoundSumError) as error:
                 del self.sums[group]
