@@ -141,8 +141,7 @@ class FlowerEngine(Engine):
         grid, settings = self.roster.grid, self.roster.settings
         patience = settings.timeout if patience is None else patience
         messages = [
-            Message(content, dst_node_id=node, message_type=kind, ttl=patience)
-            for node, content in contents.items()
+            Message(content, dst_node_id=node, message_type=kind, ttl=patience) for node, content in contents.items()
         ]
         numbers = grid.push_messages(messages) if messages else []
         waiting = {number: node for number, node in zip(numbers, contents, strict=False) if number}

@@ -232,19 +232,18 @@ def _send_keys(seat: _Seat, content: RecordDict) -> tuple[str, int, RecordDict]:
     config = config_of(content)
     if number_of(config, CLIENT) != seat.client:
         raise ConfigError(f"this node is client {seat.client}, but keys are asked of another one")
-    experiment = word_of(config, "experiment")
-    _memory_folder(seat.node_config, experiment, seat.client)
-    return KEYS, number_of(config, ROUND), seat.masks.keys(attempt_of(config), experiment)
+    number, experiment = number_of(config, ROUND), word_of(config, "experiment")
+    return KEYS, number, seat.masks.keys(attempt_of(config), number, experiment)
 
 
 def _send_shares(seat: _Seat, content: RecordDict) -> tuple[str, int, RecordDict]:
-    return SHARES, 0, seat.masks.shares(content)
+    """Shares of this party's secrets, for others to help with if it drops out."""
+    return SHARES, *seat.masks.shares(content)
 
 
 def _help_to_open(seat: _Seat, content: RecordDict) -> tuple[str, int, RecordDict]:
     """Shares with which a sum is seen, of which this party is a part."""
-    folder = _memory_folder(seat.node_config, seat.masks.experiment_of(content), seat.client)
-    return OPENING, 0, seat.masks.opening(content, folder)
+    return OPENING, *seat.masks.opening(content, lambda name: _memory_folder(seat.node_config, name, seat.client))
 
 
 def _told(error: Exception, seat: _Seat | None) -> Error:

@@ -8,7 +8,8 @@ one answer with different others would betray it, and so the second is refused.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
@@ -65,6 +66,7 @@ class Held:
 
     attempt: str
     step: str
+    round: int
     experiment: str
     mask_secret: bytes = b""
     mask_public: bytes = b""
@@ -89,13 +91,13 @@ class PartyMasks:
     def __init__(self, settings: SecureSums, client: int, state: RecordDict) -> None:
         self.settings, self.client, self.state = settings, client, state
 
-    def keys(self, attempt: str, experiment: str) -> RecordDict:
-        """New keys for a new attempt; what was held of another is forgotten."""
+    def keys(self, attempt: str, number: int, experiment: str) -> RecordDict:
+        """New keys for a new attempt at a round; what was held of another is forgotten."""
         (mask_secret, mask_public), (share_secret, share_public) = fresh_pair(), fresh_pair()
-        self._hold(Held(attempt, "keys", experiment, mask_secret, mask_public, share_secret, share_public))
+        self._hold(Held(attempt, "keys", number, experiment, mask_secret, mask_public, share_secret, share_public))
         return message({ATTEMPT: attempt}, keys=[mask_public, share_public])
 
-    def shares(self, content: RecordDict) -> RecordDict:
+    def shares(self, content: RecordDict) -> tuple[int, RecordDict]:
         """Shares of what nobody shall have alone, sealed for the neighbours."""
         config = config_of(content)
         held = self._held(attempt_of(config), "keys")
@@ -115,7 +117,7 @@ class PartyMasks:
         own = {"secret_shares": [of_secret[self.client]], "seed_shares": [of_seed[self.client]]}
         asked = {"members": members, "neighbours": neighbours, "mask_keys": mask_keys, "share_keys": share_keys}
         self._hold(replace(held, step="shares", seed=seed, **asked, **own))  # type: ignore[arg-type]
-        return message({ATTEMPT: held.attempt}, sealed=letters, commitment=[commitment(seed)])
+        return held.round, message({ATTEMPT: held.attempt}, sealed=letters, commitment=[commitment(seed)])
 
     def _check_members(self, members: Sequence[int], neighbours: Sequence[int]) -> None:
         """There are enough to hide in."""
@@ -128,7 +130,7 @@ class PartyMasks:
     def asked_to(self, content: RecordDict) -> Held:
         """What a task's answer shall be masked with; a server that wants it plain gets none."""
         if MASKING not in content:
-            raise DataError("the server asks for the update itself, but the experiment promises that it sees sums alone")
+            raise DataError("the server asks for the update itself, but was promised nothing but sums")
         config = record_of(content, MASKING, ConfigRecord)
         held = self._held(attempt_of(config), "shares")
         senders = clients_in(config, SENDERS)
@@ -165,10 +167,10 @@ class PartyMasks:
         signed = total.view("i4" if total.itemsize == 4 else "i8")
         return replace(update, extras={**update.extras, SUMMAND: torch.from_numpy(signed)})
 
-    def opening(self, content: RecordDict, folder: Path) -> RecordDict:
+    def opening(self, content: RecordDict, folder_of: Callable[[str], Path]) -> tuple[int, RecordDict]:
         """Shares of the seeds of those who are in the sum, and of the mask keys of those who are not: once.
 
-        ``folder`` is where the party keeps what belongs to the experiment.
+        ``folder_of`` is where the party keeps what belongs to an experiment.
         """
         config = config_of(content)
         held = self._held(attempt_of(config), "train")
@@ -181,14 +183,10 @@ class PartyMasks:
         if sum(sender in here for sender in held.senders) < self.settings.needed(len(held.neighbours) + 1):
             raise DataError("too few neighbours are in the sum")
         self.state.pop(HELD, None)  # whatever happens now, nothing is said a second time
-        _keep_opened(folder / OPENED, held.task, members)
+        _keep_opened(folder_of(held.experiment) / OPENED, held.task, members)
         seeds = [share for sender, share in zip(held.senders, held.seed_shares, strict=True) if sender in here]
         others = [share for sender, share in zip(held.senders, held.secret_shares, strict=True) if sender not in here]
-        return message({ATTEMPT: held.attempt}, seeds=seeds, secrets=others)
-
-    def experiment_of(self, content: RecordDict) -> str:
-        """The experiment that the attempt of a message belongs to."""
-        return self._held(attempt_of(config_of(content)), "train").experiment
+        return held.round, message({ATTEMPT: held.attempt}, seeds=seeds, secrets=others)
 
     def _held(self, attempt: str, step: str) -> Held:
         """What is held of this very attempt, if this very step is done and none after it."""
@@ -214,9 +212,12 @@ def _keep_opened(path: Path, task: str, members: Sequence[int]) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with path.open("a+", encoding="ascii", errors="replace") as file:
         file.seek(max(0, path.stat().st_size - LONGEST))
-        known = dict(line.split(" ", 1) for line in file.read().splitlines() if " " in line)
+        text = file.read()
+        known = dict(line.split(" ", 1) for line in text.splitlines() if " " in line)
         if known.get(task, together) != together:
             raise DataError("the answer to this task was added up before with other clients; two sums would betray it")
         if task not in known:
-            file.write(f"{task} {together}\n")
+            unfinished = "\n" if text and not text.endswith("\n") else ""  # by a node that was killed
+            file.write(f"{unfinished}{task} {together}\n")
             file.flush()
+            os.fsync(file.fileno())

@@ -125,4 +125,4 @@ def _private(secret: bytes) -> ec.EllipticCurvePrivateKey:
 
 
 def _as_bytes(public: ec.EllipticCurvePublicKey) -> bytes:
-    return public.public_bytes(Encoding.X962, PublicFormat.CompressedPoint)
+    return bytes(public.public_bytes(Encoding.X962, PublicFormat.CompressedPoint))
