@@ -14,6 +14,8 @@ from tests.flower.deployment import PATIENCE, REAL_PROCESSES, Deployment, assert
 pytestmark = REAL_PROCESSES
 THREE_MODELS = {name: {"arch": "mlp", "hidden": [width, 5]} for name, width in [("a", 4), ("b", 6), ("c", 9)]}
 
+SUMS = {"rounds": 2, "claims": "taken", "moves": "taken", "secure_sums": {}}
+
 
 @pytest.fixture(scope="module")
 def deployment(tmp_path_factory):
@@ -23,7 +25,14 @@ def deployment(tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("method", "sections"),
-    [("fedavg", {}), ("feddf", {"models": THREE_MODELS}), ("scaffold", {}), ("fedgkd-vote", {}), ("feded-w2", {})],
+    [
+        ("fedavg", {}),
+        ("fedprox", {"federation": SUMS}),
+        ("feddf", {"models": THREE_MODELS}),
+        ("scaffold", {}),
+        ("fedgkd-vote", {}),
+        ("feded-w2", {}),
+    ],
 )
 def test_same_bits(deployment, tmp_path, method, sections):
     config = config_of(method, rounds=2, clients=3, **sections)

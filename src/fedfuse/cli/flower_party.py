@@ -81,6 +81,7 @@ def check(
         model=f"{found.prototype}, {found.parameters:,} parameters",
         step=f"on {found.batch} examples, loss {found.loss:.4g}",
         sends=f"{sizes(found.records)} per round",
+        **({"hidden": found.hidden} if found.hidden else {}),
         **({"privacy": found.privacy} if found.privacy else {}),
     )
     if keys is not None:

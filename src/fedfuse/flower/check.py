@@ -47,6 +47,8 @@ class Rehearsal:
     records: Mapping[str, Any]
     privacy: str = ""
     """What is promised about it, and what that would come to with its own number of examples."""
+    hidden: str = ""
+    """In what its updates are hidden, where the server sees sums alone."""
 
 
 def experiment_of(given: str) -> str:
@@ -70,7 +72,7 @@ def rehearse(config: ExperimentConfig, client: int, node_config: NodeConfig) -> 
     clients = replace(built.clients, datasets={client: few}, training=training)
     update, state = clients.work(task, {})
     loss = _loss(clients, task)
-    if not np.isfinite(loss) or not bool(update.weights.flat.isfinite().all()):  # sums let no such number out
+    if not np.isfinite(loss) or not bool(update.weights.flat.isfinite().all()):
         raise DataError(f"model '{task.prototype}' has loss {loss} after one step; look for wild values in the data")
     counts = examples.label_counts(built.dataset.classes).int().tolist()
     return Rehearsal(
@@ -83,6 +85,7 @@ def rehearse(config: ExperimentConfig, client: int, node_config: NodeConfig) -> 
         loss,
         describe(report_to_records(Report(update, keeps_state=bool(state)))),
         _privacy(built, client, len(examples)),
+        _hidden(config),
     )
 
 
@@ -91,6 +94,14 @@ def _loss(clients: Clients, task: Task) -> float:
     plain = clients.training.model_copy(update={"privacy": None})
     update, _ = replace(clients, training=plain, silence=SPEAKS, sums=None).work(task, {})
     return float(update.metrics["loss"])
+
+
+def _hidden(config: ExperimentConfig) -> str:
+    sums = config.federation.secure_sums
+    if sums is None:
+        return ""
+    least, share = sums.least, f"{sums.share:.0%}"
+    return f"masked; what is seen of updates are sums of {least} clients or more, and of {share} of a round's at least"
 
 
 def _privacy(built: Built, client: int, examples: int) -> str:

@@ -223,7 +223,9 @@ def _masked(seat: _Seat, answer: RecordDict, task: Task, held: Held | None, dige
     seat.logbook.is_masked = True
     report = report_from_records(answer, task)
     masked = seat.masks.masked(report.update, held, digest)
-    seat.logbook.say(f"the update is masked, and to be opened only in a sum of {len(held.members)} clients or nearly")
+    among = len(held.members)
+    seat.logbook.note(masked=among)
+    seat.logbook.say(f"the update is masked: it can be seen in the sum of {among} clients alone, or of most of them")
     return report_to_records(replace(report, update=masked))
 
 

@@ -3,6 +3,7 @@
 experiment, method, rounds    what it takes part in
 client, prototype, examples   as whom, with which model, on how many examples
 round, doing, time            where it is, and since when
+masked                        how many clients the sum is of that its last update is hidden in
 privacy                       what it has given away so far: unit, delta, epsilon by whom it is about, budget
 refusals, refused             how many of its answers the server refused, and why the last one
 troubles, trouble             how often it could not do what it was asked, and why; null once it can again

@@ -61,6 +61,8 @@ def _rows(client: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "round", f"{client.get('round', 0)} of {client.get('rounds')}"
     yield "now", f"{client.get('doing')}, since {str(client.get('time')).replace('T', ' ').replace('+00:00', ' UTC')}"
     yield "examples", _number(client.get("examples"))
+    if client.get("masked"):
+        yield "last update", f"masked, in a sum of {_number(client['masked'])} clients"
     if client.get("privacy"):
         yield "epsilon so far", in_words(client["privacy"])
     for name, size in client["sent"].items():

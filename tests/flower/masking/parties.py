@@ -29,12 +29,14 @@ Bend = Callable[[str, int, RecordDict], RecordDict]
 class Parties:
     """Clients by number, what each adds, and who is gone from which step on."""
 
-    def __init__(self, values: Mapping[int, np.ndarray], folder: Path, bend: Bend | None = None, **settings: Any) -> None:
+    def __init__(
+        self, values: Mapping[int, np.ndarray], folder: Path, bend: Bend | None = None, **settings: Any
+    ) -> None:
         self.values, self.folder = values, folder
         self.settings = SecureSums(**settings)
         self.states = {client: RecordDict() for client in values}
         self.gone: dict[int, str] = {}
-        self.bend: Bend = bend or (lambda step, client, content: content)
+        self.bend: Bend = bend or (lambda _step, _client, content: content)
         self.missed: dict[int, Missed] = {}
         self.masked: dict[int, Residues] = {}
         self.said: list[tuple[str, int, RecordDict]] = []

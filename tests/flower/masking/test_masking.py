@@ -194,7 +194,7 @@ LIES = {
     ("keys", "another type"): lambda content: changed(content, "keys", lambda table: table.astype(np.int8)),
     ("keys", "another attempt"): other_attempt,
     ("keys", "no arrays"): lambda content: RecordDict({CONFIG: content[CONFIG]}),
-    ("keys", "nothing"): lambda content: RecordDict(),
+    ("keys", "nothing"): lambda _content: RecordDict(),
     ("shares", "too few"): lambda content: changed(content, "sealed", lambda table: table[1:]),
     ("shares", "too long"): lambda content: changed(content, "sealed", lambda table: np.hstack([table, table])),
     ("shares", "no commitment"): lambda content: changed(content, "commitment", lambda table: table[:0]),
@@ -203,7 +203,7 @@ LIES = {
     ("opening", "mutated"): lambda content: changed(content, "seeds", flipped),
     ("opening", "all zero"): lambda content: changed(content, "seeds", np.zeros_like),
     ("opening", "another attempt"): other_attempt,
-    ("opening", "nothing"): lambda content: RecordDict(),
+    ("opening", "nothing"): lambda _content: RecordDict(),
 }
 
 
@@ -252,7 +252,7 @@ class TestLiars:
         def bend(step, client, content):
             return changed(content, "sealed", np.zeros_like) if step == "shares" and client == 1 else content
 
-        with pytest.raises(WithheldError, match="their shares do not fit together|helped to open"):
+        with pytest.raises(WithheldError, match=r"their shares do not fit together|helped to open"):
             Parties(rows(range(5)), tmp_path, bend, share=0.6).sum()
 
 
@@ -261,7 +261,7 @@ class TestAPartyRefuses:
     def parties(self, tmp_path):
         return Parties(rows(range(5)), tmp_path)
 
-    def question(self, parties, masking, client=0, **changes):
+    def question(self, masking, client=0, **changes):
         """What the server asks for shares, changed."""
         content = masking._asks_for_shares(masking.groups[0], client)
         config = {**content[CONFIG], **{name: v for name, v in changes.items() if not isinstance(v, np.ndarray)}}
@@ -275,7 +275,7 @@ class TestAPartyRefuses:
 
         masking = Masking(parties.settings, parties.ask, parties.missed.__setitem__)
         masking._gather_shares = lambda: None
-        masking._letters = lambda group, client: {}
+        masking._letters = lambda _group, _client: {}
         masking.agree([range(5)], {"server-round": 1, "experiment": "e" * 64})
         return masking
 
@@ -298,10 +298,10 @@ class TestAPartyRefuses:
     )
     def test_a_question_for_shares_that_would_betray_it(self, parties, asked, changes, reason):
         with pytest.raises(DataError, match=reason):
-            parties.party(0).shares(self.question(parties, asked, **changes))
+            parties.party(0).shares(self.question(asked, **changes))
 
     def test_fewer_neighbours_than_the_experiment_says(self, parties, asked):
-        content = self.question(parties, asked)
+        content = self.question(asked)
         few = message(
             {**content[CONFIG], "neighbours": [1, 2]},
             mask_keys=[row.tobytes() for row in content[ARRAYS]["mask-keys"].numpy()[:2]],
@@ -311,15 +311,15 @@ class TestAPartyRefuses:
             parties.party(0).shares(few)
 
     def test_its_own_key_as_that_of_a_neighbour(self, parties, asked):
-        keys = self.question(parties, asked)[ARRAYS]["mask-keys"].numpy().copy()
+        keys = self.question(asked)[ARRAYS]["mask-keys"].numpy().copy()
         keys[1] = np.frombuffer(asked.groups[0].mask_keys[0], dtype=np.uint8)
         with pytest.raises(DataError, match="a key comes twice"):
-            parties.party(0).shares(self.question(parties, asked, **{"mask-keys": keys}))
+            parties.party(0).shares(self.question(asked, **{"mask-keys": keys}))
 
     def test_to_share_twice(self, parties, asked):
-        parties.party(0).shares(self.question(parties, asked))
+        parties.party(0).shares(self.question(asked))
         with pytest.raises(DataError, match="has come to 'keys'"):
-            parties.party(0).shares(self.question(parties, asked))
+            parties.party(0).shares(self.question(asked))
 
     def test_to_answer_without_masks(self, parties):
         with pytest.raises(DataError, match="was promised nothing but sums"):
