@@ -8,7 +8,7 @@ RUN := $(VENV)/bin/python -m
 PIP := $(RUN) pip --quiet --disable-pip-version-check
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
-.PHONY: demo test test-browser test-long test-docs test-engines test-trackers fuzz coverage check format docs index bench bench-quick bench-merges bench-report bench-privacy bench-situations reveals attacks cluster-model check-methods same-bits soak kills kills-of-fusions crashes audit clean
+.PHONY: demo test test-browser test-long test-docs test-engines test-trackers fuzz coverage check format docs index bench bench-quick bench-merges bench-report bench-privacy bench-sums bench-situations reveals attacks cluster-model check-methods same-bits soak kills kills-of-fusions crashes audit clean
 
 demo: $(VENV)/installed
 	$(RUN) fedfuse compare digits --methods fedavg,feddf --seeds 0,1,2 --out runs/demo --overwrite
@@ -96,6 +96,10 @@ bench-merges: $(VENV)/installed
 # one core, and an interrupted one goes on. TABLES="speed digits" makes only some.
 bench-privacy: $(VENV)/installed-dev
 	$(RUN) benchmarks.privacy $(TABLES) --write
+
+# What masks of secure sums cost: the table of docs/secure-sums.md. A minute of one core, in the engines' environment.
+bench-sums: $(ENGINES)/installed
+	$(ENGINES)/bin/python -m benchmarks.secure_sums --write
 
 # What left the parties of runs on digits, attacked with and without privacy, and what each method sends: the tables of
 # docs/audit.md and docs/reveals.md. Some minutes of one core, and an interrupted one goes on. TABLES=methods makes only that.

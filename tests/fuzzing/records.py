@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from random import Random
 from typing import Any
@@ -19,6 +19,11 @@ from fedfuse.core.errors import DataError
 from fedfuse.core.messages import Task, Update
 from fedfuse.core.weights import Layout, Weights
 from fedfuse.federation.inspection import ExpectedUpdate, reason_to_refuse, with_sound_metrics
+from fedfuse.federation.sums.settings import SecureSums
+from fedfuse.flower.masking.messages import SHARES, attempt_of, clients_in, config_of, message, rows_of
+from fedfuse.flower.masking.party import Held, PartyMasks
+from fedfuse.flower.masking.primitives import fresh_pair
+from fedfuse.flower.masking.server import Masking
 from fedfuse.flower.records import (
     Order,
     Report,
@@ -39,6 +44,7 @@ UPDATE = Update(1, 2, "mlp", WEIGHTS, 12, EXTRAS, {"loss": 0.5, "steps": 3}, OUT
 DUE = {"local/control_change": (9,), "scores/half": TensorSpec((2, 2), torch.bfloat16)}
 EXPECTED = ExpectedUpdate(LAYOUT, DUE, {"predictions": (4, 3)})
 
+SUMS = SecureSums()
 VALUES: list[Any] = [
     0, -1, 3, 2**53 + 1, 2**63 - 1, True, 1.5, float("nan"), float("inf"), 1e308, "", "many", "a\nb\x1b[2J",
     "x" * 10**5, b"", b"x", [], [1, 2], ["a"], ["a"] * 3, [1.5], [True], [float("nan")],
@@ -70,12 +76,64 @@ def _guest() -> RecordDict:
     return RecordDict({"arrays": ArrayRecord(arrays), "metrics": MetricRecord({"num-examples": 5, "loss": 0.1})})
 
 
+@cache
+def _masks() -> dict[str, RecordDict]:
+    """What parties and a server send each other to agree on masks."""
+    sent: dict[str, RecordDict] = {}
+    parties = {client: PartyMasks(SUMS, client, RecordDict()) for client in range(3)}
+
+    def ask(step: str, asked: Mapping[int, RecordDict]) -> Iterator[tuple[int, RecordDict]]:
+        for client, content in asked.items():
+            party, attempt = parties[client], content["config"]["attempt"]
+            answer = party.shares(content)[1] if step == SHARES else party.keys(attempt, 1, "e" * 64)
+            sent[f"asked for {step}"], sent[f"{step} for masks"] = content, answer
+            yield client, answer
+
+    masking = Masking(SUMS, ask, lambda _client, _why: None)
+    letters = masking.agree([range(3)], {"server-round": 1, "experiment": "e" * 64})
+    sent["letters"] = RecordDict({"config": ConfigRecord({}), **letters[2]})
+    sent["asked to open"] = message({"attempt": masking.attempt, "members": [0, 1, 2]})
+    sent["shares to open"] = message({"attempt": masking.attempt}, seeds=[b"x" * 52] * 3, secrets=[])
+    return sent
+
+
+def _read_masks(what: str, content: RecordDict) -> None:
+    """By whoever gets it; a party has not begun anything, but for letters."""
+    config = config_of(content)
+    if what == "letters":
+        state = RecordDict({"fedfuse-masking": _held()})
+        PartyMasks(SUMS, 2, state).asked_to(content)
+    elif what in ("asked for shares", "asked to open"):
+        clients_in(config, "members")
+        attempt_of(config)
+        if what == "asked for shares":
+            rows_of(content, "mask-keys", len(clients_in(config, "neighbours")), 49)
+    else:
+        attempt_of(config)
+        widths = {"keys for masks": ("keys", 2, 49), "shares for masks": ("sealed", 2, 268)}
+        name, number, width = widths.get(what, ("seeds", 3, 52))
+        if what != "asked for keys":
+            rows_of(content, name, number, width)
+
+
+@cache
+def _held() -> ConfigRecord:
+    """What client 2 holds when letters come: neighbours of whom nothing is known but their keys."""
+    keys = [fresh_pair() for _ in range(4)]
+    own, others = keys[:2], [public for _, public in keys[2:]]
+    attempt = _masks()["letters"]["masking"]["attempt"]
+    held = Held(attempt, "shares", 1, "e" * 64, *own[0], *own[1], [0, 1, 2], [0, 1], others, others, b"s" * 32)
+    shares = {"senders": [], "secret_shares": [b"x" * 68], "seed_shares": [b"x" * 52], "task": ""}
+    return ConfigRecord({**vars(held), **shares})
+
+
 def honest() -> list[Case]:
     contents = {
         "task": order_to_records(Order(TASK, "e" * 64, 0)),
         "answer": report_to_records(Report(UPDATE, keeps_state=True)),
         "answer of a guest": _guest(),
         "node": RecordDict({"config": ConfigRecord({"client": 2, "num-examples": 5, "prototype": "mlp"})}),
+        **_masks(),
     }
     return [(what, _packed(content)) for what, content in contents.items()]
 
@@ -97,6 +155,8 @@ def read(case: Case) -> None:
         order_from_records(content)
     elif what == "node":
         member_of(content)
+    elif what in _masks():
+        _read_masks(what, content)
     else:
         report = report_from_records(content, TASK)
         update = with_sound_metrics(report.update)

@@ -1,7 +1,8 @@
 """A party's own record of all that left its machine: a line of JSON for each message, written before it is sent.
 
     time, client, run, round    when, as whom, in which run of Flower, and in which round (0 is before the first)
-    purpose                     what was sent: description, update, trouble
+    purpose                     what was sent: description, update, trouble; keys, shares, opening for masks
+    masked                      true for an update that can be seen in a sum alone
     records                     by name: its bytes and SHA-256, and what is in it: name, dtype, shape and bytes of each
                                 array, or plain values
     total                       bytes of each record over all lines so far

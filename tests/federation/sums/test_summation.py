@@ -149,6 +149,19 @@ def test_numbers_that_nobody_can_have_come_to_are_no_sum(merge):
         how.together(total, [0, 1, 2, 3], task(), EXPECTED, BANK)
 
 
+def test_one_liar_moves_no_mean_beyond_the_range():
+    """However few examples it has: whatever it adds, what the others can have come to bounds the sum."""
+    how = summation(Mean(), range=0.5)
+    total = total_of(how, updates())
+    weight, place = int(total[0]), 7
+    total[place] = weight * how.settings.largest
+    one = how.together(total, [0, 1, 2, 3], task(), EXPECTED, BANK)
+    assert float((one.weights.flat - task().weights.flat)[place - 1]) == pytest.approx(0.5, rel=1e-4)
+    total[place] += 1
+    with pytest.raises(UnsoundSumError, match="cannot have come to"):
+        how.together(total, [0, 1, 2, 3], task(), EXPECTED, BANK)
+
+
 def test_how_many_a_sum_needs():
     settings = SecureSums(least=3, share=0.67)
     assert [settings.needed(asked) for asked in (1, 3, 4, 10, 100)] == [3, 3, 3, 7, 67]

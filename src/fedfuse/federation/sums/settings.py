@@ -16,7 +16,7 @@ class SecureSums(Settings):
         8.0,
         gt=0,
         le=1e6,
-        description="how far one client can change one number; what is beyond it, either way, is cut off there",
+        description="how far a round can move one number; what a client has beyond it, either way, is cut off there",
     )
     bits: int = Field(
         24, ge=8, le=32, description="that range has 2^bits steps, to the nearest of which every number is rounded"

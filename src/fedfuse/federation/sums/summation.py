@@ -103,13 +103,12 @@ class Summation:
         weight, sums = (int(sums[0]), sums[1:]) if self.is_weighted else (len(members), sums)
         if not len(members) <= weight <= len(members) * self._heaviest:
             raise UnsoundSumError("its clients' examples add up to a number that they cannot have")
-        low, high = torch.aminmax(sums)
-        most = len(members) * self._heaviest * self.settings.largest
-        if int(low) < -most or int(high) > most:
-            raise UnsoundSumError("it has a number that its clients cannot have come to")
         [shape] = expected.payload.values()
-        payload = (sums[: math.prod(shape)].double() * self.settings.step / weight).reshape(tuple(shape))
-        extras = within(LOCAL, self._sums_beside(sums[math.prod(shape) :], task, bank))
+        payload, beside = sums[: math.prod(shape)], sums[math.prod(shape) :]
+        if self._is_beyond(payload, weight) or self._is_beyond(beside, len(members)):
+            raise UnsoundSumError("it has a number that its clients cannot have come to")
+        payload = (payload.double() * self.settings.step / weight).reshape(tuple(shape))
+        extras = within(LOCAL, self._sums_beside(beside, task, bank))
         weights = NOTHING
         if self.sends_predictions:
             extras = {**extras, f"{PROTOCOL}/{PREDICTIONS}": payload.float()}
@@ -117,6 +116,13 @@ class Summation:
             received = task.weights
             weights = Weights((received.flat.double() + payload).to(received.flat.dtype), received.layout)
         return Update(task.round, min(members), task.prototype, weights, weight, extras)
+
+    def _is_beyond(self, sums: Tensor, weight: int) -> bool:
+        """Whether a number is none that clients of so much weight together can come to."""
+        if not len(sums):
+            return False
+        low, high = torch.aminmax(sums)
+        return max(-int(low), int(high)) > weight * self.settings.largest
 
     def _beside(self, task: Task, bank: ModelBank) -> Shapes:
         """What clients send beside the payload, in the order in which it is added."""
