@@ -72,3 +72,15 @@ def test_a_line_without_end_is_not_read_whole(tmp_path, monkeypatch):
         verify_receipts(path)
     with pytest.raises(DataError):
         verify_receipts(tmp_path / "missing.jsonl")
+
+
+def test_the_last_line_of_a_private_run_has_what_its_client_spent(config, out, tmp_path):
+    private = {"training": {"epochs": 1, "batch_size": 4, "privacy": {"norm": 1.0, "multiplier": 2.0}}}
+    summary = Experiment(config(**private, privacy={"unit": "example"})).run(out).summary
+    spent = summary["privacy"]["against"]["everybody"]["clients"]
+    for file in write_receipts(out, tmp_path / "receipts"):
+        lines = list(receipt_lines.read_receipts(file))
+        assert lines[-1]["privacy"] == {"epsilon": spent[str(lines[-1]["client"])]}
+        assert not any("privacy" in line for line in lines[:-1])
+        assert f"{lines[-1]['privacy']['epsilon']:.4g}" in receipts_sheet(file).text()
+        verify_receipts(file)

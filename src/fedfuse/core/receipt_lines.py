@@ -16,6 +16,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import NoneType
 from typing import Any, Protocol
 
 from fedfuse.core.errors import DataError
@@ -201,7 +202,9 @@ def sha256(content: bytes) -> str:
 
 def _is_receipt(value: Any) -> bool:
     """Whether it has what is read of it; whoever writes by hand into the file may write anything."""
-    if not isinstance(value, dict) or not {"time", "round", "purpose"} <= value.keys():
+    if not isinstance(value, dict) or not all(isinstance(value.get(name), str) for name in ("time", "purpose")):
+        return False
+    if not all(type(value.get(name, 0)) in (int, NoneType) for name in ("round", "client")) or "round" not in value:
         return False
     total, records = value.get("total"), value.get("records")
     if not isinstance(total, dict) or not isinstance(records, dict):

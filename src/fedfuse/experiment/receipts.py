@@ -21,10 +21,14 @@ def write_receipts(run: str | Path, out: str | Path) -> list[Path]:
     """A file of receipts for every client that sent something in a simulated run, from the run's log.
 
     Nobody has a key in a simulation, so nobody signs; each line says what the log says, and follows the one before.
+    Of a private run that has ended, a client's last line also has its epsilon.
     """
+    spent = _epsilons(RunFolder(Path(run)))
     files: dict[int, list[bytes]] = {}
     totals: dict[int, int] = {}
-    for event in _sent(RunFolder(Path(run))):
+    events = list(_sent(RunFolder(Path(run))))
+    last = {event["client"]: place for place, event in enumerate(events)}
+    for place, event in enumerate(events):
         client, size = event["client"], event["bytes_up"]
         lines = files.setdefault(client, [])
         totals[client] = totals.get(client, 0) + size
@@ -33,6 +37,8 @@ def write_receipts(run: str | Path, out: str | Path) -> list[Path]:
             "taken": event["event"] == "client_finished", "records": {UPDATE: {"bytes": size}},
             "total": {UPDATE: totals[client]}, "before": sha256(lines[-1]) if lines else FIRST,
         }  # fmt: skip
+        if last[client] == place and client in spent:
+            said["privacy"] = {"epsilon": spent[client]}
         lines.append(as_line(said))
     paths = {Path(out) / f"client-{client}.jsonl": lines for client, lines in sorted(files.items())}
     for path in paths:
@@ -70,7 +76,7 @@ def _numbers(line: dict[str, Any], names: list[str]) -> tuple[str, ...]:
     sent = [f"{line['records'][name]['bytes']:,}" if name in line["records"] else "" for name in names]
     privacy = line.get("privacy")
     epsilon = privacy.get("epsilon") if isinstance(privacy, dict) else None
-    known = f"{epsilon:.4g}" if isinstance(epsilon, int | float) else ""
+    known = f"{epsilon:.4g}" if isinstance(epsilon, float) else str(epsilon) if type(epsilon) is int else ""
     return str(line["round"]), *sent, known, "yes" if "signature" in line else "no"
 
 
@@ -83,6 +89,19 @@ def _sent(run: RunFolder) -> Iterator[dict[str, Any]]:
             numbers = [event.get(name) for name in ("client", "round", "bytes_up")]
             if all(type(number) is int for number in numbers):
                 yield event
+
+
+def _epsilons(run: RunFolder) -> dict[int, float]:
+    """What each client of a private run has spent towards whoever sees most, as its summary says."""
+    privacy = run.read_summary().get("privacy") if run.summary.exists() else None
+    against = privacy.get("against") if isinstance(privacy, dict) else None
+    spent: dict[int, float] = {}
+    for known in against.values() if isinstance(against, dict) else ():
+        clients = known.get("clients") if isinstance(known, dict) else None
+        for client, epsilon in clients.items() if isinstance(clients, dict) else ():
+            if client.isdecimal() and isinstance(epsilon, float):
+                spent[int(client)] = max(epsilon, spent.get(int(client), 0.0))
+    return spent
 
 
 def _when(seconds: Any) -> str:
