@@ -11,9 +11,12 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
+import threading
 import tomllib
+import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -33,6 +36,7 @@ BASE: dict[str, Any] = {
     "data": {"name": "digits", "public": 0.2, "validation": 0.1},
     "models": {"mlp": {"arch": "mlp"}},
 }
+SERVERS = ("watch", "monitor")
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
 
 
@@ -83,6 +87,8 @@ class Reader:
         target = None
         if ">" in arguments:
             target, arguments = arguments[-1], arguments[: arguments.index(">")]
+        if program == "fedfuse" and arguments[0] in SERVERS:
+            return self._served(arguments)
         if program == "fedfuse":
             done = self.run(*_in_this_process(arguments), folder=self.folder)
         else:
@@ -94,6 +100,26 @@ class Reader:
         if target:
             (self.folder / target).write_text(done.stdout)
         return str(done.stdout + done.stderr)
+
+    def _served(self, arguments: list[str]) -> str:
+        """What serves until Ctrl-C is asked for its page, and then gets one."""
+        command = [sys.executable, "-m", "fedfuse", *arguments]
+        with subprocess.Popen(command, cwd=self.folder, stdout=subprocess.PIPE, text=True) as server:
+            clock = threading.Timer(120, server.kill)
+            clock.start()
+            try:
+                assert server.stdout is not None
+                line = server.stdout.readline()
+                address = re.search(r"http://\S+", line)
+                assert address, f"{command}: {line!r} has no address"
+                with urllib.request.urlopen(address.group(), timeout=60) as page:
+                    assert b"<html" in page.read()
+                server.send_signal(signal.SIGINT)
+                assert server.wait(60) == 0
+            finally:
+                clock.cancel()
+                server.kill()
+        return line
 
 
 def _in_this_process(arguments: list[str]) -> list[str]:
