@@ -120,6 +120,16 @@ def test_nothing_of_a_single_client_is_left_to_attack(tmp_path):
     assert {one.what for one in found.findings} == {"final model mlp"}
 
 
+@pytest.mark.parametrize(
+    ("clients", "said"), [(None, "nobody's model is measured"), (True, "masked parties would not answer")]
+)
+def test_a_run_says_what_is_not_measured(tmp_path, clients, said):
+    config = tiny_config("fedmd", federation={**SUMS, "rounds": 1}, evaluation={"clients": clients})
+    result = finished(config, tmp_path / "run")
+    assert any(said in caution for caution in result.cautions)
+    assert (result.accuracy["mlp"] is None) == (clients is None)
+
+
 REFUSED = {
     "feddf": ({}, "method.fuse ensemble_distillation asks single models; let clients send predictions or votes"),
     "fedbe": ({}, "method.fuse ensemble_distillation asks single models"),
@@ -251,6 +261,18 @@ def test_an_example_count_that_wraps_around_spoils_no_model():
     before, after, heard = played(FITTING["fedavg"](federation=SUMS), bend)
     assert "a number that they cannot have" in heard.of("sum_withheld")[0]["reason"]
     assert after.weights["mlp"].equals(before.weights["mlp"])
+
+
+@pytest.mark.parametrize("attack", [{"kind": "sign_flip", "factor": 1e9}, {"kind": "a_little_is_enough"}])
+def test_hostile_clients_are_in_the_sum_and_move_it_no_further_than_the_range(attack):
+    federation = {**SUMS, "rounds": 1, "secure_sums": {"range": 0.5}}
+    config = FITTING["uniform"](federation=federation, attack={"clients": 1, **attack})
+    built = build(config, EventLog())
+    before = built.federation.start()
+    after = built.federation.advance(before).server
+    moved = after.weights["mlp"].flat - before.server.weights["mlp"].flat
+    assert 0 < float(moved.abs().max()) <= 0.5
+    assert after.history[-1].clients == (0, 1, 2, 3)
 
 
 class TestSharedNoise:

@@ -105,6 +105,25 @@ def test_who_is_gone_after_its_answer_is_in_the_sum(tmp_path):
     assert_same(flower, Experiment(local).run(tmp_path / "local"), tmp_path / "nodes")
 
 
+def test_a_summand_that_is_none_is_one_refused_client(tmp_path):
+    config, local = configs("fedavg")
+    grid, liar = grid_for(config, tmp_path), 1
+
+    def bend(reply):
+        if reply.metadata.message_type == MessageType.TRAIN:
+            summand = reply.content["extras"]["sums/summand"]
+            reply.content["extras"]["sums/summand"] = type(summand)(summand.numpy()[:-1])
+        return [reply]
+
+    grid.nodes[100 - liar].bend = bend
+    flower = run_on(grid, config, tmp_path / "flower")
+    assert [record.refused for record in flower.history] == [(liar,), (liar,)]
+    inner = build(local, EventLog()).federation.engine
+    deaf = BentEngine(inner, lambda pairs: [pair for pair in pairs if pair[0].client != liar])
+    without = Experiment(local).run(tmp_path / "local", engine=deaf)
+    assert files_of(flower.folder.final) == files_of(without.folder.final)
+
+
 def test_a_sum_that_too_few_help_to_open_is_not_seen_and_the_run_goes_on(tmp_path):
     config, _ = configs("fedavg", federation={**SUMS, "rounds": 3})
     grid = grid_for(config, tmp_path)

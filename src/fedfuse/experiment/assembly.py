@@ -116,7 +116,7 @@ class Built:
     @property
     def caution(self) -> str | None:
         """What whoever reads the numbers should know of how they come about."""
-        said = [self.compute.caution, *(self.promise.cautions() if self.promise else ())]
+        said = [self.compute.caution, *(self.promise.cautions() if self.promise else ()), _unmeasured(self.config)]
         return "; ".join(filter(None, said)) or None
 
     def _kept_facts(self) -> dict[str, Any]:
@@ -298,6 +298,17 @@ def _sums(config: ExperimentConfig, bank: ModelBank, most: Mapping[str, int], to
     sums = Summation(config.federation.secure_sums, config.recipe, together)
     check_sums(sums, config.federation, bank, most)
     return sums
+
+
+def _unmeasured(config: ExperimentConfig) -> str | None:
+    """What cannot be measured, or only here, where the server sees sums alone."""
+    if config.federation.secure_sums is None:
+        return None
+    if config.evaluation.clients:
+        return "evaluation.clients measures clients' own models, which a simulation may; masked parties would not answer"
+    if not config.recipe.has_server_model and config.evaluation.clients is None:
+        return "nobody's model is measured: clients have the only ones; a simulation may, with evaluation.clients true"
+    return None
 
 
 def _measured(config: ExperimentConfig, promise: Promise | None) -> EvaluationSettings:

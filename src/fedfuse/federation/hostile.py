@@ -123,7 +123,7 @@ class HostileClients(Clients):
         known = sorted(honest[int(place)] for place in order[:MOST_KNOWN])
         tasks = [replace(task, client=client) for client in known]
         plain = {field.name: getattr(self, field.name) for field in fields(Clients)}
-        clients = Clients(**{**plain, "recipe": self.recipe.model_copy(update={"upload": ()})})
+        clients = Clients(**{**plain, "recipe": self.recipe.model_copy(update={"upload": ()}), "sums": None})
         updates = [update for group in clients.groups(tasks) for update, _ in clients.work_together(group, {})]
         return [update.weights for update in sorted(updates, key=lambda update: update.client)]
 

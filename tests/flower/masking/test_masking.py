@@ -82,6 +82,15 @@ def test_among_some_neighbours(tmp_path, gone):
     assert not any(held), "whoever helped to open has forgotten its secrets"
 
 
+def test_more_clients_than_a_party_has_neighbours_may_be_asked_for(tmp_path):
+    values = rows(range(13), size=4)
+    parties = Parties(values, tmp_path, neighbours=4, least=12, share=0.55)
+    parties.gone = {7: "train"}
+    total, members = parties.sum()
+    assert total.tolist() == plain_sum(values, members)
+    assert len(members) == 12
+
+
 def test_who_is_refused_by_the_server_counts_as_gone(tmp_path):
     values = rows(range(5))
     total, members = Parties(values, tmp_path).sum(refused=[3])

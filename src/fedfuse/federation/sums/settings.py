@@ -48,3 +48,7 @@ class SecureSums(Settings):
     def needed(self, asked: int) -> int:
         """Of so many clients with a task, how many have to be in the sum."""
         return max(self.least, math.ceil(self.share * asked))
+
+    def shares_needed(self, neighbours: int) -> int:
+        """Shares that give a secret of a client with so many neighbours; it has one itself."""
+        return math.ceil(self.share * (neighbours + 1))

@@ -107,7 +107,7 @@ class PartyMasks:
         self._check_members(members, neighbours)
         _check_keys([held.mask_public, held.share_public, *mask_keys, *share_keys])
         seed, everybody = fresh_seed(), sorted([*neighbours, self.client])
-        needed = self.settings.needed(len(everybody))
+        needed = self.settings.shares_needed(len(neighbours))
         of_secret = dict(zip(everybody, shares_of(held.mask_secret, needed, len(everybody)), strict=True))
         of_seed = dict(zip(everybody, shares_of(seed, needed, len(everybody)), strict=True))
         letters = [
@@ -137,7 +137,7 @@ class PartyMasks:
         letters = rows_of(content, "sealed", len(senders), SEALED, record=LETTERS)
         if not set(senders) <= set(held.neighbours):
             raise DataError("shares come from clients that are no neighbours")
-        if len(senders) + 1 < self.settings.needed(len(held.neighbours) + 1):
+        if len(senders) + 1 < self.settings.shares_needed(len(held.neighbours)):
             raise DataError(f"only {len(senders)} of {len(held.neighbours)} neighbours sent shares: too few to hide in")
         keys = dict(zip(held.neighbours, held.share_keys, strict=True))
         read = {
@@ -180,7 +180,7 @@ class PartyMasks:
         if len(members) < self.settings.needed(len(held.members)):
             raise DataError(f"a sum of {len(members)} of {len(held.members)} clients hides too few")
         here = set(members)
-        if sum(sender in here for sender in held.senders) < self.settings.needed(len(held.neighbours) + 1):
+        if sum(sender in here for sender in held.senders) < self.settings.shares_needed(len(held.neighbours)):
             raise DataError("too few neighbours are in the sum")
         self.state.pop(HELD, None)  # whatever happens now, nothing is said a second time
         _keep_opened(folder_of(held.experiment) / OPENED, held.task, members)

@@ -137,7 +137,7 @@ class Masking:
 
     def _needed(self, group: Group, client: int) -> int:
         """Shares that give a secret of this client."""
-        return self.settings.needed(len(group.neighbours[client]) + 1)
+        return self.settings.shares_needed(len(group.neighbours[client]))
 
     def _senders(self, group: Group, client: int) -> list[int]:
         """The neighbours of a client that go on with it."""
