@@ -121,7 +121,7 @@ def test_nothing_of_a_single_client_is_left_to_attack(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("clients", "said"), [(None, "nobody's model is measured"), (True, "masked parties would not answer")]
+    ("clients", "said"), [(None, "nobody's model is measured"), (True, "masked parties do not answer")]
 )
 def test_a_run_says_what_is_not_measured(tmp_path, clients, said):
     config = tiny_config("fedmd", federation={**SUMS, "rounds": 1}, evaluation={"clients": clients})

@@ -39,15 +39,18 @@ def finish(deployment, name, config, out):
     assert [event["event"] for event in events(out)].count("run_resumed") == 1
 
 
-def test_a_killed_server_goes_on(deployment, tmp_path):
-    """In its second round, when a node is ahead of it."""
-    config = config_of("scaffold", rounds=3, clients=2, seed=5)
-    out = deployment.submit("killed-server", config)
-    wait_until(lambda: [*deployment.folder.glob("nodes/*/client-*/round-000002.safetensors")], deployment.story)
+@pytest.mark.parametrize("more", [{}, {"claims": "taken", "moves": "taken", "secure_sums": {"least": 2}}])
+def test_a_killed_server_goes_on(deployment, tmp_path, more):
+    """In its second round, when a node is ahead of it; with masks, which are new then."""
+    config = config_of("scaffold", rounds=3, clients=2, seed=5, federation={"rounds": 3, **more})
+    name = "killed-server" + "-of-sums" * bool(more)
+    out = deployment.submit(name, config)
+    kept = f"nodes/{config.sha256()[:16]}/client-*/round-000002.safetensors"
+    wait_until(lambda: [*deployment.folder.glob(kept)], deployment.story)
     (server,) = deployment.server_apps()
     os.kill(server, signal.SIGKILL)
     wait_until(lambda: not deployment.server_apps())
-    finish(deployment, "killed-server", config, out)
+    finish(deployment, name, config, out)
     assert_same(out, config, tmp_path)
 
 

@@ -305,7 +305,7 @@ def _unmeasured(config: ExperimentConfig) -> str | None:
     if config.federation.secure_sums is None:
         return None
     if config.evaluation.clients:
-        return "evaluation.clients measures clients' own models, which a simulation may; masked parties would not answer"
+        return "evaluation.clients measures clients' own models, which a simulation may; masked parties do not answer"
     if not config.recipe.has_server_model and config.evaluation.clients is None:
         return "nobody's model is measured: clients have the only ones; a simulation may, with evaluation.clients true"
     return None
