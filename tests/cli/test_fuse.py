@@ -56,6 +56,14 @@ def test_check_shows_all_problems_and_ends_with_2(files, run, tmp_path):
     assert not files["out"].exists()
 
 
+@pytest.mark.parametrize("options", [(), ("--check",), ("--quiet",)], ids=" ".join)
+def test_no_model_at_all_is_a_sentence_and_no_table(run, tmp_path, options):
+    code, out, err = run(tmp_path / "no", tmp_path / "nor", *options)
+    assert code == 2
+    assert "no" in out + err
+    assert "─" not in out
+
+
 def test_check_without_problems(files, run):
     code, out, _ = run(files["a"], files["b"], "--data", files["data"], "--check")
     assert code == 0

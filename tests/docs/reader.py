@@ -31,7 +31,7 @@ from fedfuse.fusing.plan import FusePlan
 from tests.docs.blocks import ROOT, Block, blocks_of, commands
 
 WHOLE = bool(os.environ.get("FEDFUSE_WHOLE_PAGES"))
-MOST = {"rounds": 2, "epochs": 1, "steps": 10}
+MOST = {"rounds": 2, "epochs": 1, "steps": 10, "collect_after": 2, "cycle": 2}
 BASE: dict[str, Any] = {
     "data": {"name": "digits", "public": 0.2, "validation": 0.1},
     "models": {"mlp": {"arch": "mlp"}},
@@ -163,7 +163,9 @@ def check_shown(shown: str, printed: str, place: str) -> None:
 
 
 def _words(line: str) -> list[str]:
-    return re.findall(r"[A-Za-z_][\w-]*[A-Za-z_]", re.sub(r"\(\d+ of \d+\)", "", line))
+    return re.findall(
+        r"[A-Za-z_][\w-]*[A-Za-z_]", re.sub(r"\(\d+ of \d+\)|\b[kMG]?B\b|\b(better|worse|equal|unclear)$", "", line)
+    )
 
 
 def shortened(config: Any) -> Any:

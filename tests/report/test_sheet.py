@@ -58,6 +58,15 @@ def test_lines_fit_the_terminal(names: tuple[tuple[str, ...], ...], numbers: int
     assert max(console.measure(line).maximum for line in sheet(names, numbers).lines(width)) <= width
 
 
+def test_without_rows_there_are_headings() -> None:
+    assert Sheet("nothing", ("method",), ("accuracy",), []).text().split() == [
+        "nothing",
+        "method",
+        "accuracy",
+        "─" * 17,
+    ]
+
+
 def test_a_wide_terminal_shows_one_row_per_line() -> None:
     lines = printed(sheet(NAMES["all"], 2), 200)
     assert [line.split()[:3] for line in lines[-9:-1]] == [list(own) for own in NAMES["all"]]

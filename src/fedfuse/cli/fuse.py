@@ -86,8 +86,9 @@ def fuse(
         command=command_of(sys.argv[1:]),
     )
     checked = call.checked
-    if check or not quiet:
-        print_sheet(checked.sheet())
+    sheet = checked.sheet()
+    if sheet.rows and (check or not quiet):
+        print_sheet(sheet)
     if check:
         for line in checked.lines() or ["everything fits"]:
             console.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -145,5 +145,6 @@ class _Layout:
 
     @cached_property
     def _widths(self) -> list[int]:
-        columns = zip(*((*names[self.apart :], *numbers) for names, numbers in self.sheet.rows), strict=True)
+        rows = [(*names[self.apart :], *numbers) for names, numbers in self.sheet.rows]
+        columns = zip(*rows, strict=True) if rows else [() for _ in self._headings]
         return [max(map(cell_len, (*heading, *words))) for heading, words in zip(self._headings, columns, strict=True)]

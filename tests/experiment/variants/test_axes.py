@@ -93,3 +93,8 @@ def test_steps_are_at_equal_distances_and_keep_the_ends(low: float, factor: floa
     scaled = [math.log(value) if log else value for value in values]
     gaps = [after - before for before, after in itertools.pairwise(scaled)]
     assert max(gaps) == pytest.approx(min(gaps), rel=1e-3, abs=1e-9)
+
+
+def test_ends_of_a_range_are_both_whole_or_both_not_however_they_are_written():
+    assert str(Range(0.01, 1, log=True)) == str(Range(0.01, 1.0, log=True)) == "0.01..1.0:log"
+    assert str(Range(1, 4)) == "1..4"

@@ -53,6 +53,9 @@ class Range:
             raise ConfigError(f"{self}: only numbers above zero have logarithms")
         if self.steps is not None and not 2 <= self.steps <= MOST_VALUES:
             raise ConfigError(f"{self}: a range has from 2 to {MOST_VALUES:,} steps, for example 0.01..1:log:3")
+        if not self.is_whole:  # 0.01 to 1 is 0.01 to 1.0, however it is written
+            object.__setattr__(self, "low", float(self.low))
+            object.__setattr__(self, "high", float(self.high))
 
     def __str__(self) -> str:
         ends = [f"{self.low!r}..{self.high!r}", *(["log"] if self.log else [])]
