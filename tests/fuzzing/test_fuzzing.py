@@ -14,11 +14,13 @@ from tests.fuzzing.harness import TooSlow, case_of, run, targets
 TARGETS, _ = targets()
 CASES, FEWER = 2250, 250
 SLOW = (
+    "adapter_folders",
     "checkpoint",
     "csv_files",
     "experiment_set",
     "experiment_values",
     "experiment_yaml",
+    "huggingface_folders",
     "image_folders",
     "jsonl_files",
     "misspelt_keys",
@@ -27,6 +29,7 @@ SLOW = (
     "parquet_files",
     "python_data",
     "starter_tables",
+    "state_dicts",
 )
 FEWEST = {"run_folders": 80, "torchscript_files": 250}
 """Cases of targets that do much with each; of TorchScript, those before the first that makes torch end its process."""
