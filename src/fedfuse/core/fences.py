@@ -38,7 +38,7 @@ def upper_fences(sizes: Sequence[float]) -> list[float]:
 
     Others that are zero say nothing about how large one is.
     """
-    return [float(fence) for fence in _beside_others(sizes)[0]]
+    return [float(fence) for fence in _beside_others(np.asarray(sizes, dtype=np.float64))[0]]
 
 
 def counted(sizes: Sequence[float]) -> list[float]:
@@ -51,7 +51,7 @@ def counted(sizes: Sequence[float]) -> list[float]:
     [200, 200, 200, 100]
     """
     values = np.asarray(sizes, dtype=np.float64)
-    fences, medians = _beside_others(sizes)
+    fences, medians = _beside_others(values)
     bounded = np.where(values <= BELIEVED * fences, np.minimum(values, fences), medians)
     return [float(size) for size in bounded]
 
@@ -68,9 +68,8 @@ def lower_fences(values: Sequence[float], least_spread: float) -> tuple[list[flo
     return [float(fence) for fence in fences], [float(quartile) for quartile in first]
 
 
-def _beside_others(sizes: Sequence[float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _beside_others(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Each size's fence, and the median of the others; both infinite where there is nobody to compare with."""
-    values = np.asarray(sizes, dtype=np.float64)
     known = values > 0
     fences, medians = np.full((2, len(values)), math.inf)
     logs = np.log(values[known])

@@ -204,7 +204,7 @@ def _is_receipt(value: Any) -> bool:
     """Whether it has what is read of it; whoever writes by hand into the file may write anything."""
     if not isinstance(value, dict) or not all(isinstance(value.get(name), str) for name in ("time", "purpose")):
         return False
-    if not all(type(value.get(name, 0)) in (int, NoneType) for name in ("round", "client")) or "round" not in value:
+    if not all(type(one) in (int, NoneType) for one in (value.get("round", "missing"), value.get("client"))):
         return False
     total, records = value.get("total"), value.get("records")
     if not isinstance(total, dict) or not isinstance(records, dict):

@@ -39,10 +39,10 @@ from fedfuse.fusing.inputs import FuseInputs, Labelled
 from fedfuse.fusing.measuring import Quality, among_all, quality, quality_sheet
 from fedfuse.fusing.members import Blueprint, Member
 from fedfuse.fusing.merged import MERGES, Alike, merge_of
-from fedfuse.fusing.plan import FusePlan
+from fedfuse.fusing.plan import AUTO, FusePlan
 from fedfuse.fusing.raw import Raw, rows_of
 from fedfuse.fusing.result_folder import ResultFolder
-from fedfuse.fusing.starting import AUTO, FRESH, Begun, Measure, Start, as_base, as_students, begin, starts
+from fedfuse.fusing.starting import FRESH, Begun, Measure, Start, as_base, as_students, begin, starts
 from fedfuse.fusing.student import Examiner, StudentInputs, logits_of
 from fedfuse.fusing.teaching import FileBookmark, teach
 from fedfuse.parts.fuse.distiller import Distilled

@@ -20,7 +20,7 @@ from fedfuse.fusing.classes import Classes
 from fedfuse.fusing.members import Blueprint, Member
 from fedfuse.fusing.merged import Alike
 
-AUTO, FRESH = "auto", "fresh"
+FRESH = "fresh"
 
 Measure = Callable[[nn.Module], float]
 """How good a network is; the larger, the better."""
