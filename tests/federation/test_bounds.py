@@ -146,13 +146,13 @@ ATTACKS = {
 RECIPES = {"fedavg": make_recipe(), "scaffold": make_recipe(local=ControlVariates())}
 
 
-def federation(attack=None, listener=None, recipe="fedavg", **more):
-    """Eight clients that learn the same, of whom one may attack."""
+def federation(attack=None, listener=None, recipe="fedavg", examples=make_examples, **more):
+    """Eight clients that learn the same, of whom one may attack, in a way that is named or given."""
     honest = make_federation(bank=BANK, recipe=RECIPES[recipe], clients=8, listener=listener, **more)
     clients = dataclasses.replace(
-        honest.engine.clients, datasets={client: make_examples(40 + client, seed=client) for client in range(8)}
+        honest.engine.clients, datasets={client: examples(40 + client, seed=client) for client in range(8)}
     )
-    attacks = () if attack is None else (ATTACKS[attack],)
+    attacks = () if attack is None else (ATTACKS.get(attack, attack),)
     return dataclasses.replace(honest, engine=LocalEngine(HostileClients.of(clients, attacks)))
 
 
@@ -169,7 +169,9 @@ def test_where_nobody_stands_out_the_bits_are_those_without_bounds():
     heard = Recorder()
     bounded = played(federation(listener=heard))
     assert {entry["event"] for entry in heard.entries}.isdisjoint({"move_bounded", "claim_bounded", "client_screened"})
-    assert difference(bounded, played(federation(claims="taken", moves="taken"))) is None
+    assert list(bounded.server.memory) == ["moves/mlp"], "where everybody went is all that is remembered"
+    forgotten = dataclasses.replace(bounded, server=dataclasses.replace(bounded.server, memory={}))
+    assert difference(forgotten, played(federation(claims="taken", moves="taken"))) is None
 
 
 def test_taken_takes_everything():

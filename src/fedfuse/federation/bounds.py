@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from fedfuse.core.messages import Task, Update
 from fedfuse.core.randomness import Key
 from fedfuse.federation.claims import Claims
+from fedfuse.federation.directions import Courses
 from fedfuse.federation.events import EventLog
+from fedfuse.federation.memories import Memories
 from fedfuse.federation.moves import Judged, Moves
 from fedfuse.federation.recipe import Recipe
 from fedfuse.federation.settings import FederationSettings
@@ -22,7 +24,11 @@ from fedfuse.parts.screen import Screened
 class Bounds:
     """One round's. Of each kind, ``claims_bounded`` and ``moves_bounded`` are the clients that counted for less."""
 
-    def __init__(self, recipe: Recipe, settings: FederationSettings, tasks: Sequence[Task], key: Key) -> None:
+    def __init__(
+        self, recipe: Recipe, settings: FederationSettings, tasks: Sequence[Task], key: Key, memories: Memories
+    ) -> None:
+        self.memories = memories
+        self.courses = {p: Courses.of(memories.of(_address(p))) for p in {task.prototype for task in tasks}}
         self.tasks = {task.client: task for task in tasks}
         self.claims = Claims(recipe, settings.claims)
         self.moves = Moves(self.tasks, key, settings.moves)
@@ -38,7 +44,7 @@ class Bounds:
 
     def judge(self, updates: Sequence[Update]) -> bool:
         """Look at the moves of those that are left; whether any of them is not to count as it came."""
-        self.judged = self.moves.judged({update.client for update in updates})
+        self.judged = self.moves.judged({update.client for update in updates}, self.courses)
         return bool(self.judged)
 
     def counted(self, updates: Sequence[Update], hold: Callable[[Update], Update]) -> Screened:
@@ -53,10 +59,19 @@ class Bounds:
         moved = self.judged.within_bounds(update, self.tasks[update.client].weights)
         return update if moved is update else hold(moved)
 
+    def remember(self) -> None:
+        """Where to clients went, for the next round."""
+        for prototype, courses in self.judged.courses.items():
+            self.memories.keep(_address(prototype), courses.memory)
+
     def tell(self, log: EventLog, number: int, history: History) -> None:
         """A client that stands out in every round is told of once."""
         _tell(log, number, "claim_bounded", self.claims.reasons, history.claims_bounded)
         _tell(log, number, "move_bounded", self.judged.shortened, history.moves_bounded)
+
+
+def _address(prototype: str) -> str:
+    return f"moves/{prototype}"
 
 
 def _tell(log: EventLog, number: int, event: str, reasons: Mapping[int, str], known: set[int]) -> None:

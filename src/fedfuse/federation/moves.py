@@ -5,10 +5,9 @@ Beside the other clients of its prototype, by Tukey's fences (core/fences.py):
     length      of the parameters' move, of the buffers', and of what is as long as the parameters (a control variate):
                 one beyond its fence is scaled down to it, one far beyond to the others' median, for whoever merges the
                 update and whomever it teaches
-    direction   c_k = cos(m_k, sum of the others' m_j / |m_j|): who goes against the others (c_k < -0.2), far below them
-                (its lower fence) and where they agree (three quarters of them have c > 0), counts for nothing
+    direction   who goes against the others, or turns round, counts for nothing (directions.py)
 
-With fewer than four others nobody is judged by its direction. Where nobody stands out, nothing is changed at all.
+Where nobody stands out, nothing is changed at all.
 """
 
 from __future__ import annotations
@@ -20,18 +19,16 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from fedfuse.core.fences import FEW, counted, lower_fences
+from fedfuse.core.fences import counted
 from fedfuse.core.messages import Task, Update
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
+from fedfuse.federation.directions import Courses, judged
 from fedfuse.federation.settings import Trust
-from fedfuse.federation.sketches import Sketcher
+from fedfuse.federation.sketches import Sketch, Sketcher
 
-LEAST_SPREAD = 0.1
-"""Cosines that differ by less are alike."""
-AGAINST = -0.2
-"""A cosine that is clearly negative: honest clients with few classes may well be at right angles to the others."""
 PARAMETERS, BUFFERS = "parameters", "buffers"
+NOTHING_KNOWN: Mapping[str, Courses] = {}
 Lengths = dict[str, dict[int, float]]
 """By what moved, and by client."""
 
@@ -44,6 +41,8 @@ class Judged:
     shortened: Mapping[int, str] = field(default_factory=dict)
     """What the log says of them."""
     against: Mapping[int, str] = field(default_factory=dict)
+    courses: Mapping[str, Courses] = field(default_factory=dict)
+    """Where to clients have gone by now, by prototype."""
 
     def __bool__(self) -> bool:
         return bool(self.factors or self.against)
@@ -63,7 +62,7 @@ class Moves:
     def __init__(self, tasks: Mapping[int, Task], key: Key, trust: Trust) -> None:
         self.tasks, self.key, self.is_bounded = tasks, key, trust == "bounded"
         self.lengths: dict[str, Lengths] = defaultdict(lambda: defaultdict(dict))
-        self.sketches: dict[str, dict[int, Tensor]] = defaultdict(dict)
+        self.sketches: dict[str, dict[int, Sketch]] = defaultdict(dict)
         self._sketchers: dict[str, Sketcher] = {}
         self._sent: dict[str, Weights] = {}
 
@@ -88,47 +87,29 @@ class Moves:
             self._sketchers[prototype] = Sketcher(size, len(self.tasks), self.key.child(prototype))
         return self._sketchers[prototype]
 
-    def judged(self, clients: Collection[int]) -> Judged:
-        """What becomes of these clients' moves."""
+    def judged(self, clients: Collection[int], courses: Mapping[str, Courses] = NOTHING_KNOWN) -> Judged:
+        """What becomes of these clients' moves; ``courses`` says where to those of a prototype have gone so far."""
         factors: dict[int, dict[str, float]] = {}
         shortened: dict[int, str] = {}
         against: dict[int, str] = {}
+        after: dict[str, Courses] = {}
         for prototype, lengths in self.lengths.items():
             for what, all_lengths in lengths.items():
                 own = {client: length for client, length in all_lengths.items() if client in clients}
                 for client, length in _beyond(own).items():
                     factors.setdefault(client, {})[what] = length / own[client]
                     shortened.setdefault(client, f"{what}: moved {own[client]:.3g}, counts as {length:.3g}")
-            against |= _against({c: s for c, s in self.sketches[prototype].items() if c in clients})
-        return Judged(factors, shortened, against)
+            sketches = {client: sketch for client, sketch in self.sketches[prototype].items() if client in clients}
+            verdict = judged(sketches, courses.get(prototype, Courses()))
+            against |= verdict.against
+            after[prototype] = verdict.courses
+        return Judged(factors, shortened, against, after)
 
 
 def _beyond(lengths: Mapping[int, float]) -> dict[int, float]:
     """What the lengths of those count as that are beyond their fences."""
     sizes = dict(zip(lengths, counted(list(lengths.values())), strict=True))
     return {client: size for client, size in sizes.items() if size < lengths[client]}
-
-
-def _against(sketches: Mapping[int, Tensor]) -> dict[int, str]:
-    """Who goes against the others, and how much."""
-    clients = list(sketches)
-    if len(clients) <= FEW:
-        return {}
-    cosines = _cosines(torch.stack([sketches[client].double() for client in clients])).tolist()
-    fences, quartiles = lower_fences(cosines, LEAST_SPREAD)
-    return {
-        client: f"goes against the others: its cosine is {own:.2f}, that of three quarters of them above {quartile:.2f}"
-        for client, own, fence, quartile in zip(clients, cosines, fences, quartiles, strict=True)
-        if own < min(AGAINST, fence) and quartile > 0
-    }
-
-
-def _cosines(moves: Tensor) -> Tensor:
-    """Of each row with the sum of the others' directions."""
-    directions = moves / moves.norm(dim=1, keepdim=True).clamp_min(1e-30)
-    others = directions.sum(dim=0) - directions
-    cosines: Tensor = (directions * others).sum(dim=1) / others.norm(dim=1).clamp_min(1e-30)
-    return cosines
 
 
 def _nearer(brought: Weights, sent: Weights, factors: Mapping[str, float]) -> Weights:

@@ -102,6 +102,7 @@ class Round:
         self.remember_training(screened.counted, weights, collection.stream)
         scores = self.measures.clients(updates)
         everybody = self.remember_scores(scores)
+        collection.bounds.remember()
         privacy = self.bookkeeping.close(given)
         outcome = _Outcome(collection, screened, merged, view, fused, weights, scores, everybody, privacy)
         record = self.record(tasks, outcome)
@@ -185,8 +186,8 @@ class Round:
             federation.engine, log, self.views, self.inbox, self.attendance, self.clock, federation.has_wire
         )
         kept = federation.keeping.of_round(self.number, log.path) if federation.keeping else None
-        key = self.views.whole.key.child("moves")
-        bounds = Bounds(self.recipe, federation.settings, tasks, key)
+        key = federation.key.child("moves")
+        bounds = Bounds(self.recipe, federation.settings, tasks, key, self.memories)
         summing = Summing(federation.sums, tasks, self.views.protocol) if federation.sums else None
         collection = Collection(
             self.recipe, self.views, arrivals, self.growth, bounds, shelf, self.states, kept, summing

@@ -1,0 +1,154 @@
+"""Where to clients move the weights: who goes against the others, or turns round, counts for nothing.
+
+    c_k = cos(m_k, sum of the others' m_j / |m_j|)          beside the others
+    s_k = cos(m_k, sum of its own earlier m_k / |m_k|)      beside itself
+
+A client is judged by three numbers, beside those that the others have of the same kind:
+
+    now      c_k of this round
+    so far   the mean of its c in all clear rounds, this one too if it is
+    itself   s_k
+
+It stands out if a number is clearly negative (below -0.2) and far below the others' (its lower fence, core/fences.py),
+while three quarters of them are positive. A round is clear if three quarters of its clients have a positive c. Late in
+a training few rounds are, because honest updates then nearly cancel: so what clear rounds have shown is remembered, and
+nobody who went against the others there is believed again merely because honest clients begin to differ. An honest
+client goes on where it went, whatever the others do; whoever begins to lie later turns round. Of its own moves only
+those that counted are remembered. With fewer than four others nobody is judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedfuse.core.fences import FEW, lower_fences
+from fedfuse.core.messages import Tensors
+from fedfuse.federation.sketches import Sketch
+
+LEAST_SPREAD = 0.1
+"""Cosines that differ by less are alike."""
+AGAINST = -0.2
+"""A cosine that is clearly negative: honest clients with few classes may well be at right angles to the others."""
+MOST_KNOWN = 1024
+"""Clients whose courses are remembered: those heard last."""
+COURSES = "courses"
+Cosines = Mapping[int, float]
+"""By client."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """What is remembered of one client: its clear rounds, the sum of its cosines in them, and where it went itself."""
+
+    rounds: int
+    total: float
+    way: Tensor
+
+    def after(self, cosine: float | None, move: Tensor | None) -> Course:
+        """One more round: ``cosine`` if it was clear, ``move`` if it counted."""
+        rounds, total = (self.rounds, self.total) if cosine is None else (self.rounds + 1, self.total + cosine)
+        return Course(rounds, total, self.way if move is None else self.way + _direction(move.double()))
+
+
+@dataclass(frozen=True)
+class Courses:
+    """Those of one prototype's clients, by client, in the order in which they were heard last."""
+
+    known: Mapping[int, Course] = field(default_factory=dict)
+
+    @staticmethod
+    def of(memory: Tensors) -> Courses:
+        rows = memory.get(COURSES, torch.empty(0, 3, dtype=torch.float64))
+        return Courses({int(row[0]): Course(int(row[1]), float(row[2]), row[3:]) for row in rows})
+
+    @property
+    def memory(self) -> Tensors:
+        rows = [
+            torch.cat([torch.tensor([client, own.rounds, own.total], dtype=torch.float64), own.way])
+            for client, own in self.known.items()
+        ]
+        return {COURSES: torch.stack(rows)} if rows else {}
+
+    def after(self, sketches: Mapping[int, Sketch], clear: Cosines, ignored: Iterable[int]) -> Courses:
+        """One more round: the cosines if it was clear, and whose moves did not count."""
+        known, left_out = dict(self.known), set(ignored)
+        for client, sketch in sketches.items():
+            before = known.pop(client, None) or Course(0, 0.0, torch.zeros(len(sketch.short), dtype=torch.float64))
+            known[client] = before.after(clear.get(client), None if client in left_out else sketch.short)
+        return Courses(dict(list(known.items())[-MOST_KNOWN:]))
+
+    def means(self, clients: Iterable[int], clear: Cosines) -> dict[int, float]:
+        """Of each client's cosines in all clear rounds, ``clear`` included; those that were in none have no mean."""
+        totals = {}
+        for client in clients:
+            now = [clear[client]] if client in clear else []
+            own = self.known.get(client)
+            rounds = len(now) + (own.rounds if own else 0)
+            if rounds:
+                totals[client] = (sum(now) + (own.total if own else 0.0)) / rounds
+        return totals
+
+    def turns(self, sketches: Mapping[int, Sketch]) -> dict[int, float]:
+        """The cosine of each client's move with where it went before; those who never counted have none."""
+        known = {client: self.known[client].way for client in sketches if client in self.known}
+        return {
+            client: float(_direction(sketches[client].short.double()) @ _direction(way))
+            for client, way in known.items()
+            if way.any()
+        }
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Who stands out by its direction, with the reason, and what is remembered of everybody."""
+
+    against: Mapping[int, str]
+    courses: Courses
+
+
+def judged(sketches: Mapping[int, Sketch], courses: Courses) -> Verdict:
+    """One round of one prototype's clients."""
+    if len(sketches) <= FEW:
+        return Verdict({}, courses)
+    cosines = cosines_of({client: sketch.whole for client, sketch in sketches.items()})
+    clear = cosines if are_clear(cosines) else {}
+    found = chain(
+        _below(courses.turns(sketches), "turns round: its cosine with its own earlier updates is"),
+        _below(courses.means(sketches, clear), "goes against the others: its mean cosine in clear rounds is"),
+        _below(cosines, "goes against the others: its cosine is"),
+    )
+    against = dict(found)
+    return Verdict(against, courses.after(sketches, clear, against))
+
+
+def cosines_of(moves: Mapping[int, Tensor]) -> dict[int, float]:
+    """Of each client's move with the sum of the others' directions."""
+    directions = torch.stack([_direction(move.double()) for move in moves.values()])
+    others = directions.sum(dim=0) - directions
+    cosines = (directions * others).sum(dim=1) / others.norm(dim=1).clamp_min(1e-30)
+    return dict(zip(moves, cosines.tolist(), strict=True))
+
+
+def are_clear(cosines: Cosines) -> bool:
+    return float(np.quantile(list(cosines.values()), 0.25)) > 0
+
+
+def _below(cosines: Cosines, what: str) -> Iterable[tuple[int, str]]:
+    """Those far below the others, and what is said of them."""
+    if len(cosines) <= FEW:
+        return
+    fences, quartiles = lower_fences(list(cosines.values()), LEAST_SPREAD)
+    for (client, own), fence, others in zip(cosines.items(), fences, quartiles, strict=True):
+        if own < min(AGAINST, fence) and others > 0:
+            yield client, f"{what} {own:.2f}, that of three quarters of the others above {others:.2f}"
+
+
+def _direction(move: Tensor) -> Tensor:
+    direction: Tensor = move / move.norm().clamp_min(1e-30)
+    return direction
