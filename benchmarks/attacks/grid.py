@@ -104,6 +104,7 @@ OF_TEACHERS: Mapping[str, Raw] = {
     "`agreement`": {"method": {"scores": {"kind": "agreement", "epsilon": HOSTILE}}},
     "`median` of answers": {"method": {"scores": "median"}},
     "`trimmed_mean` of answers": {"method": {"scores": {"kind": "trimmed_mean", "hostile": HOSTILE}}},
+    "`reliability`": {"method": {"scores": "reliability"}},
     "`multi_krum`": {"method": {"screen": [{"kind": "multi_krum", "hostile": HOSTILE}]}},
     "`multi_krum`, `agreement`": {
         "method": {
@@ -124,6 +125,7 @@ OF_PREDICTIONS: Mapping[str, Raw] = {
     "`agreement`": {"method": {"scores": {"kind": "agreement", "epsilon": HOSTILE}}},
     "`median`": {"method": {"scores": "median"}},
     "`trimmed_mean`": {"method": {"scores": {"kind": "trimmed_mean", "hostile": HOSTILE}}},
+    "`reliability`": {"method": {"scores": "reliability"}},
 }
 BEARABLE = {"bulyan": 0.2}
 """What rules cannot bear more of, with twenty clients: they are told this where more attack."""

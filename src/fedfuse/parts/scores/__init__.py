@@ -17,6 +17,7 @@ from fedfuse.parts.scores.labels import ByLabels
 from fedfuse.parts.scores.median import ByMedian
 from fedfuse.parts.scores.outputs import ByOutputs
 from fedfuse.parts.scores.reconstruction import ByReconstruction
+from fedfuse.parts.scores.reliability import ByReliability
 from fedfuse.parts.scores.trimmed_mean import ByTrimmedMean
 from fedfuse.parts.scores.uniform import Uniform
 from fedfuse.parts.scores.validation import ByValidation
@@ -32,7 +33,7 @@ AnyScores = Annotated[
     Scores,
     OneOf(
         Uniform, ByExamples, ByValidation, ByConfidence, ByEntropy, ByVariance,
-        ByLabels, ByReconstruction, ByCertainty, ByAgreement, ByMedian, ByTrimmedMean,
+        ByLabels, ByReconstruction, ByCertainty, ByAgreement, ByMedian, ByTrimmedMean, ByReliability,
     ),
     BeforeValidator(_by_its_kind),
 ]  # fmt: skip
@@ -50,6 +51,7 @@ __all__ = [
     "ByMedian",
     "ByOutputs",
     "ByReconstruction",
+    "ByReliability",
     "ByTrimmedMean",
     "ByValidation",
     "ByVariance",
