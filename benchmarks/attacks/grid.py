@@ -57,6 +57,8 @@ ATTACKS: Mapping[str, tuple[Raw, ...]] = {
     "liar, sign flip": ({"kind": "sign_flip"}, {"kind": "claims"}),
     "free rider": ({"kind": "free_rider"},),
     "loud": ({"kind": "loud"},),
+    "sleeper": ({"kind": "sign_flip", "factor": 2.0, "begins": 5},),
+    "on and off": ({"kind": "sign_flip", "factor": 2.0, "every": 2},),
 }
 ONE: Mapping[str, tuple[Raw, ...]] = {"refused": ({"kind": "scaled", "factor": 1e38},), **ATTACKS}
 """Attacks of a single client; the first sends what is infinite and is refused, which leaves what the others have."""
@@ -114,7 +116,7 @@ OF_TEACHERS: Mapping[str, Raw] = {
     },
     "`drop_worst`, `fltrust`, `validation`": {
         "method": {
-            "screen": [{"kind": "norm_clip"}, {"kind": "drop_worst", "chance_factor": 3.0}],
+            "screen": [{"kind": "norm_clip"}, {"kind": "drop_worst", "chance_factor": 3.0, "outlier_deviations": 0.5}],
             "merge": {"kind": "fltrust", "training": "training"},
             "scores": "validation",
         }

@@ -146,18 +146,16 @@ def test_who_went_the_other_way_does_not_count_when_the_others_differ(tmp_path):
         assert [record.screened for record in later.server.history[2:]] == [screened] * 2
 
 
-class Sleeper(SignFlip):
-    """Honest for three rounds."""
-
-    def weights(self, honest, situation):
-        return honest if situation.task.round < 4 else super().weights(honest, situation)
-
-
 def test_who_lies_from_some_round_on_is_screened_from_then_on():
-    attacked = federation(Sleeper(clients=(LIAR,)))
+    attacked = federation(SignFlip(clients=(LIAR,), begins=4))
     streamed = played(attacked, rounds=6)
     assert [record.screened for record in streamed.server.history] == [()] * 3 + [(LIAR,)] * 3
     assert difference(streamed, played(held(attacked), rounds=6)) is None
+
+
+def test_who_lies_in_every_other_round_is_screened_in_those():
+    heard = played(federation(SignFlip(clients=(LIAR,), begins=2, every=2)), rounds=6).server.history
+    assert [record.screened for record in heard] == [(), (LIAR,)] * 3
 
 
 def test_where_moves_are_taken_nothing_is_remembered():

@@ -61,6 +61,8 @@ class Attack(Part):
     ) = Field(
         0.1, description="who attacks: so many (2) or such a share (0.2) of all, drawn by the seed; or these ([0, 7])"
     )
+    begins: int = Field(1, ge=1, description="the round in which it begins; until then its clients are honest")
+    every: int = Field(1, ge=1, description="from then on in every so many rounds, and honest in between")
 
     knows_others: ClassVar[bool] = False
     """Whether it looks at what honest clients would send, for which they are trained once more."""
@@ -81,6 +83,10 @@ class Attack(Part):
                 f"attack {self.kind} looks at the weights that others would send, but protocol {recipe.protocol.kind} "
                 "sends no whole models"
             )
+
+    def is_on(self, number: int) -> bool:
+        """Whether its clients attack in this round."""
+        return number >= self.begins and (number - self.begins) % self.every == 0
 
     def hostile(self, clients: int, key: Key) -> frozenset[int]:
         """The numbers of those who attack, of so many clients."""

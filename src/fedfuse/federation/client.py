@@ -74,9 +74,9 @@ class Clients:
         datasets, client = self.datasets, task.client
         return datasets.size(client) if isinstance(datasets, ClientDatasets) else len(datasets[client])
 
-    def examples(self, client: int) -> Examples:
+    def examples(self, task: Task) -> Examples:
         """What a client trains on."""
-        return self.datasets[client]
+        return self.datasets[task.client]
 
     def work(self, task: Task, state: Tensors) -> tuple[Update, Tensors]:
         """Train for one task. The result depends on the arguments and the key only."""
@@ -210,7 +210,7 @@ class Clients:
             task=task,
             model=lend(start),
             start=start,
-            examples=self.examples(task.client),
+            examples=self.examples(task),
             transform=self.transform,
             training=training,
             learning_rate=training.rate(task.round, self.rounds),

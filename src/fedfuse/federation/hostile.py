@@ -49,31 +49,31 @@ class HostileClients(Clients):
     def _by(self, attack: Attack) -> frozenset[int]:
         return attack.hostile(self.parties, self.key.child("hostile"))
 
-    def attacks_of(self, client: int) -> Iterator[Attack]:
-        """What one client does, attack after attack."""
-        return (attack for attack in self.attacks if client in self._by(attack))
+    def attacks_of(self, task: Task) -> Iterator[Attack]:
+        """What a client does with a task, attack after attack."""
+        return (attack for attack in self.attacks if attack.is_on(task.round) and task.client in self._by(attack))
 
     def examples_of(self, task: Task) -> int:
         claimed = super().examples_of(task)
-        for attack in self.attacks_of(task.client):
+        for attack in self.attacks_of(task):
             claimed = attack.claimed(claimed)
         return claimed
 
-    def examples(self, client: int) -> Examples:
-        own, key = super().examples(client), self.key.child("hostile", client)
-        for attack in self.attacks_of(client):
+    def examples(self, task: Task) -> Examples:
+        own, key = super().examples(task), self.key.child("hostile", task.client)
+        for attack in self.attacks_of(task):
             own = attack.examples(own, self.bank.classes, key)
         return own
 
     def work_together(self, tasks: Sequence[Task], states: Mapping[int, Tensors]) -> list[tuple[Update, Tensors]]:
         for task in tasks:  # before anybody's network is in use
-            if any(attack.knows_others for attack in self.attacks_of(task.client)):
+            if any(attack.knows_others for attack in self.attacks_of(task)):
                 self._others(task)
         return super().work_together(tasks, states)
 
     def _result(self, client: ClientContext, trained: Weights) -> ClientResult:
         result = super()._result(client, trained)
-        for attack in self.attacks_of(client.task.client):
+        for attack in self.attacks_of(client.task):
             situation = self._situation(client, attack, result)
             if result.weights:
                 result = replace(result, weights=attack.weights(result.weights, situation))
@@ -83,7 +83,7 @@ class HostileClients(Clients):
 
     def _answer(self, client: ClientContext, hooks: Hooks, done: LoopStats, trained: Weights) -> tuple[Update, Tensors]:
         update, state = super()._answer(client, hooks, done, trained)
-        for attack in self.attacks_of(client.task.client):
+        for attack in self.attacks_of(client.task):
             beside = {name: tensor for name, tensor in update.extras.items() if not _is_payload(name)}
             said = attack.extras(beside, self._situation(client, attack, ClientResult()))
             update = replace(update, examples=attack.claimed(update.examples), extras={**update.extras, **said})

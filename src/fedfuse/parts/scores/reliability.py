@@ -43,7 +43,7 @@ class ByReliability(Scores):
 
     def of_models(self, view: ServerView, updates: Sequence[Update]) -> list[Coefficient]:
         some = view.public.part(torch.tensor(spread(len(view.public), MOST_ASKED)))
-        models = (view.bank.lend_to_ask(update.prototype, update.weights, role=TEACHER) for update in updates)
+        models = (view.bank.lend(update.prototype, update.weights, TEACHER) for update in updates)
         weights: list[Coefficient] = list(reliabilities([logits_on(some, model) for model in models]).tolist())
         return weights
 
