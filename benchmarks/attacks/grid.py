@@ -123,7 +123,8 @@ OF_TEACHERS: Mapping[str, Raw] = {
     },
 }
 OF_PREDICTIONS: Mapping[str, Raw] = {
-    "none": {"method": {"scores": "uniform"}},
+    "none (`taken`)": TAKEN,
+    "bounds (default)": {},
     "`agreement`": {"method": {"scores": {"kind": "agreement", "epsilon": HOSTILE}}},
     "`median`": {"method": {"scores": "median"}},
     "`trimmed_mean`": {"method": {"scores": {"kind": "trimmed_mean", "hostile": HOSTILE}}},
@@ -182,6 +183,10 @@ FAMILIES: Mapping[str, Family] = {
         "FedAvg, one client of ten attacks", {"name": "fedavg"}, 10, BY_DEFAULT, ONE, (0.1,), EVERYWHERE
     ),
     "one-feddf": Family("FedDF, one client of ten attacks", DISTILLED, 10, BY_DEFAULT, ONE, (0.1,), EVERYWHERE),
+    "one-predictions": Family(
+        "One-shot predictions (FedED-w0), one client of ten attacks",
+        PREDICTED, 10, BY_DEFAULT, FALSE_PREDICTIONS, (0.1,), EVERYWHERE,
+    ),
     "fedavg": Family(
         "FedAvg with defences", {"name": "fedavg"}, 20, DEFENCES, ATTACKS, SHARES[1:], ("iid", "dirichlet 1")
     ),

@@ -26,8 +26,12 @@ SETTINGS: Mapping[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "digits, the preset: Dirichlet 0.05, 4 of 10 clients": (
         "digits", (), ("fedavg", "feddf", "scaffold", "fedgen", "feddistill-plus", "feded-w1", "feded-w2", "fedaux")
     ),
-    "digits, Dirichlet 0.1, 10 clients": ("digits", (*TEN, "partition.alpha=0.1"), ("fedavg", "feddf", "scaffold")),
-    "digits, Dirichlet 1, 10 clients": ("digits", (*TEN, "partition.alpha=1.0"), ("fedavg", "feddf")),
+    "digits, Dirichlet 0.1, 10 clients": (
+        "digits", (*TEN, "partition.alpha=0.1"), ("fedavg", "feddf", "scaffold", "feded-w0", "fedmd")
+    ),
+    "digits, Dirichlet 1, 10 clients": (
+        "digits", (*TEN, "partition.alpha=1.0"), ("fedavg", "feddf", "feded-w0", "fedmd")
+    ),
     "digits, quantity skew, 10 clients": (
         "digits",
         ("partition={kind: quantity, clients: 10, alpha: 0.5, min_examples: 5}", *TEN[1:]),

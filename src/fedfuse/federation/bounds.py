@@ -51,7 +51,7 @@ class Bounds:
         """The updates as they count; ``hold`` takes those that are new."""
         claimed = self.claims.within_bounds(updates)
         moved = [self._moved(update, hold) for update in claimed]
-        against = self.judged.against
+        against = {**self.claims.unlike_the_others(claimed), **self.judged.against}
         rest = [update for update in moved if update.client not in against] if against else moved
         return Screened(rest, rest, against)
 

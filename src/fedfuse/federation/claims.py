@@ -2,8 +2,9 @@
 
 How many examples a client has, which labels, how sure it is: the server cannot look, and means are weighted by it. So a
 claim beyond Tukey's fence of the others' counts as if it were at the fence, and one far beyond as the median of theirs
-(core/fences.py). Parts say how what their
-clients tell them is brought down (``MethodPart.within_bounds``). Where nobody stands out, nothing is changed at all.
+(core/fences.py). Parts say how what their clients tell them is brought down (``MethodPart.within_bounds``). Of answers
+about public inputs, those that say nothing that the others say count for nothing (answers.py). Where nobody stands out,
+nothing is changed at all.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import replace
 
 from fedfuse.core.fences import counted
 from fedfuse.core.messages import Tensors, Update, of_part, within
+from fedfuse.federation.answers import unlike_the_others
 from fedfuse.federation.recipe import LOCAL, PROTOCOL, SCORES, Recipe
 from fedfuse.federation.settings import Trust
 from fedfuse.parts.base import MethodPart
@@ -52,6 +54,10 @@ class Claims:
                     own[slot] = bounded
                     self.reasons.setdefault(update.client, f"claims more than the others do to {slot} {part.kind}")
         return [_with(*one) for one in zip(updates, examples, said, strict=True)]
+
+    def unlike_the_others(self, updates: Sequence[Update]) -> dict[int, str]:
+        """Whose answers about the public inputs count for nothing, and why."""
+        return unlike_the_others(updates) if self.is_bounded else {}
 
     def _listening(self) -> list[tuple[str, MethodPart]]:
         """The parts that let clients tell them something, by their slots."""

@@ -44,7 +44,7 @@ class FederationSettings(Settings):
     )
     claims: Trust = Field(
         "bounded",
-        description="how much what clients say of themselves counts (examples, labels, scores): bounded by what the "
+        description="how much what clients say counts (examples, labels, scores, predictions): bounded by what the "
         "round's others say, or taken as it comes (docs/robustness.md)",
     )
     moves: Trust = Field(

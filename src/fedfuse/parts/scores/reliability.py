@@ -26,7 +26,7 @@ from fedfuse.runtime.bank import TEACHER
 from fedfuse.runtime.predict import logits_on
 
 MOST_ASKED = 1000
-"""Public inputs by which models are judged."""
+"""Public inputs by which teachers are judged."""
 MOST_VOTES = 50
 """If the vote has not settled by then, it goes to and fro between few inputs."""
 
@@ -42,7 +42,7 @@ class ByReliability(Scores):
         return [own.view(1, 1) for own in (found / found.sum()).float()]
 
     def of_models(self, view: ServerView, updates: Sequence[Update]) -> list[Coefficient]:
-        some = view.public.part(torch.tensor(spread(len(view.public), MOST_ASKED)))
+        some = view.public.part(torch.tensor(spread(len(view.public), MOST_ASKED)))  # not to ask about the others
         models = (view.bank.lend(update.prototype, update.weights, TEACHER) for update in updates)
         weights: list[Coefficient] = list(reliabilities([logits_on(some, model) for model in models]).tolist())
         return weights
@@ -50,8 +50,9 @@ class ByReliability(Scores):
 
 def reliabilities(answers: Sequence[Tensor]) -> Tensor:
     """w_k of each teacher's answers, inputs x classes; all the same where nobody knows more than it guesses."""
-    classes = answers[0].shape[1]
-    said = torch.stack([answer.argmax(dim=1).cpu() for answer in answers])
+    inputs, classes = answers[0].shape
+    rows = torch.tensor(spread(inputs, MOST_ASKED))
+    said = torch.stack([answer[rows].argmax(dim=1).cpu() for answer in answers])
     weights, vote = torch.ones(len(said), dtype=torch.float64), torch.empty(0, dtype=torch.long)
     for _ in range(MOST_VOTES):
         before, vote = vote, _vote(said, weights, classes)
