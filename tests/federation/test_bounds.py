@@ -8,13 +8,15 @@ import json
 import pytest
 import torch
 
+from fedfuse.core.messages import Task
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.engines import LocalEngine
+from fedfuse.federation.attack import Attack
 from fedfuse.federation.hostile import HostileClients
 from fedfuse.federation.moves import Judged, Moves
 from fedfuse.federation.state import History
-from fedfuse.parts.local import ControlVariates
+from fedfuse.parts.local import ControlVariates, Plain
 from fedfuse.testing.attacks import FalseClaims, Scaled, SignFlip
 from fedfuse.testing.trial import difference, through_a_checkpoint
 from tests.federation.test_stream import held
@@ -33,20 +35,18 @@ from tests.helpers import (
 BANK = make_bank(mlp=TinyNorm())
 SENT = make_weights(BANK, "mlp", 1)
 COUNT = SENT.layout.parameter_count
+CONTROL = torch.randn(COUNT, generator=torch.Generator().manual_seed(5)) / 10
 LIAR = 3
 
 
-@dataclasses.dataclass(frozen=True)
-class Sent:
-    """As much of a task as a round's moves look at."""
-
-    weights: Weights
+def task(client, sent=SENT):
+    return Task(1, client, "mlp", sent, {"local/control": CONTROL})
 
 
-def moved(*moves, extras=None):
+def moved(*moves, extras=None, objective=None):
     """Updates that went these ways, and what the bounds say of them."""
-    tasks = {client: Sent(SENT) for client in range(len(moves))}
-    judge = Moves(tasks, Key(0), "bounded")
+    tasks = {client: task(client) for client in range(len(moves))}
+    judge = Moves(tasks, objective or Plain(), Key(0), "bounded")
     updates = [
         make_update(Weights(SENT.flat + move, SENT.layout), client=client, extras=(extras or {}).get(client, {}))
         for client, move in enumerate(moves)
@@ -106,6 +106,20 @@ class TestMoves:
         _, judged = moved(*moves)
         assert set(judged.against) == {LIAR}
 
+    @pytest.mark.parametrize("lie", [lambda c: -c, lambda c: c.roll(1), torch.zeros_like])
+    def test_so_does_who_says_what_does_not_fit_its_move(self, lie):
+        """A control variate is the move divided by its steps: of a false one nothing shows in the weights."""
+        ways = directions(10)
+        extras = {
+            client: {"local/control_change": -way[:COUNT] / (10.0 + client) - CONTROL}
+            for client, way in enumerate(ways)
+        }
+        assert not moved(*ways, extras=extras, objective=ControlVariates())[1].against
+        extras[LIAR] = {"local/control_change": lie(extras[LIAR]["local/control_change"])}
+        _, judged = moved(*ways, extras=extras, objective=ControlVariates())
+        assert set(judged.against) == {LIAR}
+        assert "what it says of its update" in judged.against[LIAR]
+
     def test_clients_that_go_everywhere_have_no_direction_to_go_against(self):
         _, judged = moved(*directions(10, common=0.0))
         assert not judged.against
@@ -116,7 +130,7 @@ class TestMoves:
         assert not judged
 
     def test_weights_of_other_widths_have_gone_nowhere(self):
-        judge = Moves({0: Sent(SENT)}, Key(0), "bounded")
+        judge = Moves({0: task(0)}, Plain(), Key(0), "bounded")
         other = make_weights(make_bank(mlp=TinyNorm(width=9)), "mlp", 3)
         judge.take(make_update(other, client=0))
         assert not judge.judged({0})
@@ -124,15 +138,15 @@ class TestMoves:
     def test_units_in_another_order_are_not_compared(self):
         """Clients that were sent networks of their own may be as long as they like together, and in no direction."""
         moves = directions(10)
-        tasks = {client: Sent(Weights(SENT.flat.clone(), SENT.layout)) for client in range(10)}
-        judge = Moves(tasks, Key(0), "bounded")
+        tasks = {client: task(client, Weights(SENT.flat.clone(), SENT.layout)) for client in range(10)}
+        judge = Moves(tasks, Plain(), Key(0), "bounded")
         for client, move in enumerate(moves):
             sign = -1 if client == LIAR else 1
             judge.take(make_update(Weights(SENT.flat + sign * move, SENT.layout), client=client))
         assert not judge.judged(set(tasks)).against
 
     def test_nothing_is_noted_where_moves_are_taken(self):
-        judge = Moves({0: Sent(SENT)}, Key(0), "taken")
+        judge = Moves({0: task(0)}, Plain(), Key(0), "taken")
         judge.take(make_update(SENT, client=0))
         assert not judge.lengths
         assert not Judged()
@@ -201,6 +215,22 @@ def test_records_are_read_back_and_say_nothing_where_there_is_nothing():
     assert not {"moves_bounded", "claims_bounded"} & plain[0].to_json().keys()
     for history in (bounded, plain):
         assert History(type(r).from_json(json.loads(json.dumps(r.to_json()))) for r in history) == history
+
+
+class OppositeControl(Attack):
+    """Honest weights, and what is said of the gradients with the other sign."""
+
+    kind: str = "opposite_control"
+
+    def extras(self, honest, situation):  # noqa: ARG002
+        return {name: -tensor for name, tensor in honest.items()}
+
+
+def test_a_flipped_control_variate_counts_in_no_round():
+    attack = OppositeControl(clients=(LIAR,))
+    streamed = played(federation(attack, recipe="scaffold"), rounds=3)
+    assert all(LIAR in record.screened for record in streamed.server.history)
+    assert difference(streamed, played(held(federation(attack, recipe="scaffold")), rounds=3)) is None
 
 
 def test_who_goes_against_the_others_keeps_nothing_of_it():

@@ -31,7 +31,7 @@ class Bounds:
         self.courses = {p: Courses.of(memories.of(_address(p))) for p in {task.prototype for task in tasks}}
         self.tasks = {task.client: task for task in tasks}
         self.claims = Claims(recipe, settings.claims)
-        self.moves = Moves(self.tasks, key, settings.moves)
+        self.moves = Moves(self.tasks, recipe.local, key, settings.moves)
         self.judged = Judged()
 
     @property

@@ -6,6 +6,7 @@ Beside the other clients of its prototype, by Tukey's fences (core/fences.py):
                 one beyond its fence is scaled down to it, one far beyond to the others' median, for whoever merges the
                 update and whomever it teaches
     direction   who goes against the others, or turns round, counts for nothing (directions.py)
+    fit         so does whose update is far from what it told the objective of it (``Objective.fit``)
 
 Where nobody stands out, nothing is changed at all.
 """
@@ -19,15 +20,19 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from fedfuse.core.fences import counted
+from fedfuse.core.fences import FEW, counted, lower_fences
 from fedfuse.core.messages import Task, Update
 from fedfuse.core.randomness import Key
 from fedfuse.core.weights import Weights
 from fedfuse.federation.directions import Courses, judged
+from fedfuse.federation.recipe import LOCAL
 from fedfuse.federation.settings import Trust
 from fedfuse.federation.sketches import Sketch, Sketcher
+from fedfuse.parts.local import Objective
 
 PARAMETERS, BUFFERS = "parameters", "buffers"
+LEAST_SPREAD = 0.1
+"""Fits that differ by less are alike."""
 NOTHING_KNOWN: Mapping[str, Courses] = {}
 Lengths = dict[str, dict[int, float]]
 """By what moved, and by client."""
@@ -59,16 +64,18 @@ class Judged:
 class Moves:
     """One round's, of as many clients as have tasks."""
 
-    def __init__(self, tasks: Mapping[int, Task], key: Key, trust: Trust) -> None:
-        self.tasks, self.key, self.is_bounded = tasks, key, trust == "bounded"
+    def __init__(self, tasks: Mapping[int, Task], objective: Objective, key: Key, trust: Trust) -> None:
+        self.tasks, self.objective, self.key, self.is_bounded = tasks, objective, key, trust == "bounded"
         self.lengths: dict[str, Lengths] = defaultdict(lambda: defaultdict(dict))
+        self.fits: dict[str, dict[int, float]] = defaultdict(dict)
         self.sketches: dict[str, dict[int, Sketch]] = defaultdict(dict)
         self._sketchers: dict[str, Sketcher] = {}
         self._sent: dict[str, Weights] = {}
 
     def take(self, update: Update) -> None:
         """One more of the round's updates; weights of other widths than were sent have gone nowhere."""
-        sent = self.tasks[update.client].weights
+        task = self.tasks[update.client]
+        sent = task.weights
         if not self.is_bounded or not update.weights or update.weights.layout != sent.layout:
             return
         flat = update.weights.flat
@@ -79,6 +86,8 @@ class Moves:
         for name, tensor in update.extras.items():
             if tensor.is_floating_point() and tensor.shape == (count,):
                 lengths[name][update.client] = _length(tensor)
+        if (fit := self.objective.fit(task.of(LOCAL), update.of(LOCAL))) is not None:
+            self.fits[update.prototype][update.client] = fit
         if sent is self._sent.setdefault(update.prototype, sent):  # else units of one place need not be the same unit
             self.sketches[update.prototype][update.client] = self._sketcher(update.prototype, count)(move[:count])
 
@@ -101,7 +110,8 @@ class Moves:
                     shortened.setdefault(client, f"{what}: moved {own[client]:.3g}, counts as {length:.3g}")
             sketches = {client: sketch for client, sketch in self.sketches[prototype].items() if client in clients}
             verdict = judged(sketches, courses.get(prototype, Courses()))
-            against |= verdict.against
+            fits = {client: fit for client, fit in self.fits[prototype].items() if client in clients}
+            against |= {**_unfit(fits), **verdict.against}
             after[prototype] = verdict.courses
         return Judged(factors, shortened, against, after)
 
@@ -110,6 +120,18 @@ def _beyond(lengths: Mapping[int, float]) -> dict[int, float]:
     """What the lengths of those count as that are beyond their fences."""
     sizes = dict(zip(lengths, counted(list(lengths.values())), strict=True))
     return {client: size for client, size in sizes.items() if size < lengths[client]}
+
+
+def _unfit(fits: Mapping[int, float]) -> dict[int, str]:
+    """Who fits far worse than the others, and what is said of it."""
+    if len(fits) <= FEW:
+        return {}
+    fences, quartiles = lower_fences(list(fits.values()), LEAST_SPREAD)
+    return {
+        client: f"what it says of its update fits it by {own:.2f}, that of three quarters of the others by {others:.2f}"
+        for (client, own), fence, others in zip(fits.items(), fences, quartiles, strict=True)
+        if own < fence
+    }
 
 
 def _nearer(brought: Weights, sent: Weights, factors: Mapping[str, float]) -> Weights:

@@ -93,6 +93,13 @@ class Objective(MethodPart):
         """Names and shapes of the extras that every update brings; anything else is refused."""
         return {}
 
+    def fit(self, task: Task, update: Update) -> float | None:
+        """How well what a client told this part fits where its weights went, 1 at best; both have this part's extras.
+
+        Who fits far worse than the others is not believed (federation/moves.py). None: the weights say nothing of it.
+        """
+        return None
+
     def after_round(self, view: ServerView, updates: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:
         """What to remember of the round's counted updates and its resulting weights."""
         return view.memory

@@ -14,10 +14,11 @@ from functools import cached_property
 from typing import ClassVar, Literal
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from fedfuse.core.errors import ConfigError
-from fedfuse.core.messages import Tensors, Update
+from fedfuse.core.messages import Task, Tensors, Update
 from fedfuse.core.sums import Sum
 from fedfuse.core.weights import Weights, as_parameters
 from fedfuse.parts.base import CheckContext, Shapes
@@ -54,6 +55,12 @@ class ControlVariates(Objective):
 
     def update_spec(self, bank: ModelBank, prototype: str) -> Shapes:
         return {"control_change": (bank.layout(prototype).parameter_count,)}
+
+    def fit(self, task: Task, update: Update) -> float | None:
+        """c_i+ - c_i + c is as x_{t-1} - y, but for how long it is."""
+        gradients = update.extras["control_change"] + task.extras["control"]
+        moved = task.weights.parameters - update.weights.parameters
+        return float(F.cosine_similarity(gradients, moved, dim=0)) if gradients.any() or moved.any() else None
 
     def after_round(self, view: ServerView, updates: Sequence[Update], weights: Mapping[str, Weights]) -> Tensors:
         changes = self.accumulator(view)
