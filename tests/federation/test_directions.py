@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 import torch
 
-from fedfuse.federation.directions import MOST_KNOWN, Courses, are_clear, cosines_of, judged
+from fedfuse.federation.directions import MOST_KNOWN, Course, Courses, clarity_of, cosines_of, judged
 from fedfuse.federation.sketches import SHORTEST, Sketch
 from fedfuse.testing.attacks import SignFlip
 from fedfuse.testing.trial import difference, through_a_checkpoint
@@ -66,8 +66,18 @@ def test_cosines_are_those_with_the_sum_of_the_others_directions():
 
 def test_a_round_is_clear_where_three_quarters_go_one_way():
     clear, unclear = ({c: s.whole for c, s in one.items()} for one in (agreed(c9=backwards(9)), scattered()))
-    assert are_clear(cosines_of(clear))
-    assert not are_clear(cosines_of(unclear))
+    assert clarity_of(cosines_of(clear)) > 0.5
+    assert clarity_of(cosines_of(unclear)) == 0.0
+    assert clarity_of({client: 0.1 * client for client in range(9)}) == pytest.approx(0.2), "the lower quartile"
+
+
+def test_rounds_count_by_how_clear_they_were():
+    """Those that are hardly clear show hardly anything, and do not make forgotten what others have shown."""
+    clear = dict.fromkeys(range(8), 0.4) | {9: -0.3}
+    hardly = dict.fromkeys(range(8), 0.01) | {9: 0.0}
+    courses = Courses({client: Course(0.4, 0.4 * own, torch.zeros(1)) for client, own in clear.items()})
+    assert courses.means(hardly)[9] == pytest.approx(-0.3 * 0.4 / 0.41)
+    assert Courses().means(dict.fromkeys(range(9), -0.1)) == {}, "nothing is known of clients in no clear round"
 
 
 def test_where_everybody_is_honest_nobody_stands_out():
@@ -119,7 +129,7 @@ def test_memory_is_read_back_as_it_was():
     again = Courses.of(courses.memory)
     assert list(again.known) == list(courses.known)
     for client, own in courses.known.items():
-        assert (again.known[client].rounds, again.known[client].total) == (own.rounds, own.total)
+        assert (again.known[client].clarity, again.known[client].total) == (own.clarity, own.total)
         assert torch.equal(again.known[client].way, own.way)
     assert Courses.of({}) == Courses()
 

@@ -6,15 +6,15 @@
 A client is judged by three numbers, beside those that the others have of the same kind:
 
     now      c_k of this round
-    so far   the mean of its c in all clear rounds, this one too if it is
+    so far   the mean of its c in all clear rounds, this one too if it is, each weighted by how clear it was
     itself   s_k
 
 It stands out if a number is clearly negative (below -0.2) and far below the others' (its lower fence, core/fences.py),
-while three quarters of them are positive. A round is clear if three quarters of its clients have a positive c. Late in
-a training few rounds are, because honest updates then nearly cancel: so what clear rounds have shown is remembered, and
-nobody who went against the others there is believed again merely because honest clients begin to differ. An honest
-client goes on where it went, whatever the others do; whoever begins to lie later turns round. Of its own moves only
-those that counted are remembered. With fewer than four others nobody is judged.
+while three quarters of them are positive. A round is as clear as the lower quartile of its clients' c, and not at all
+if that is negative. Late in a training few rounds are, because honest updates then nearly cancel: so what clear rounds
+have shown is remembered, and nobody who went against the others there is believed again merely because honest clients
+begin to differ. An honest client goes on where it went, whatever the others do; whoever begins to lie later turns
+round. Of its own moves only those that counted are remembered. With fewer than four others nobody is judged.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ Cosines = Mapping[int, float]
 
 @dataclass(frozen=True)
 class Course:
-    """What is remembered of one client: its clear rounds, the sum of its cosines in them, and where it went itself."""
+    """What is remembered of one client: how clear its rounds were, the sum of its cosines in them, where it went."""
 
-    rounds: int
+    clarity: float
     total: float
     way: Tensor
 
-    def after(self, cosine: float | None, move: Tensor | None) -> Course:
-        """One more round: ``cosine`` if it was clear, ``move`` if it counted."""
-        rounds, total = (self.rounds, self.total) if cosine is None else (self.rounds + 1, self.total + cosine)
-        return Course(rounds, total, self.way if move is None else self.way + _direction(move.double()))
+    def after(self, clarity: float, cosine: float, move: Tensor | None) -> Course:
+        """One more round; ``move`` if it counted."""
+        way = self.way if move is None else self.way + _direction(move.double())
+        return Course(self.clarity + clarity, self.total + clarity * cosine, way)
 
 
 @dataclass(frozen=True)
@@ -65,34 +65,33 @@ class Courses:
     @staticmethod
     def of(memory: Tensors) -> Courses:
         rows = memory.get(COURSES, torch.empty(0, 3, dtype=torch.float64))
-        return Courses({int(row[0]): Course(int(row[1]), float(row[2]), row[3:]) for row in rows})
+        return Courses({int(row[0]): Course(float(row[1]), float(row[2]), row[3:]) for row in rows})
 
     @property
     def memory(self) -> Tensors:
         rows = [
-            torch.cat([torch.tensor([client, own.rounds, own.total], dtype=torch.float64), own.way])
+            torch.cat([torch.tensor([client, own.clarity, own.total], dtype=torch.float64), own.way])
             for client, own in self.known.items()
         ]
         return {COURSES: torch.stack(rows)} if rows else {}
 
-    def after(self, sketches: Mapping[int, Sketch], clear: Cosines, ignored: Iterable[int]) -> Courses:
-        """One more round: the cosines if it was clear, and whose moves did not count."""
-        known, left_out = dict(self.known), set(ignored)
+    def after(self, sketches: Mapping[int, Sketch], cosines: Cosines, ignored: Iterable[int]) -> Courses:
+        """One more round, and whose moves did not count in it."""
+        known, left_out, clarity = dict(self.known), set(ignored), clarity_of(cosines)
         for client, sketch in sketches.items():
-            before = known.pop(client, None) or Course(0, 0.0, torch.zeros(len(sketch.short), dtype=torch.float64))
-            known[client] = before.after(clear.get(client), None if client in left_out else sketch.short)
+            before = known.pop(client, None) or Course(0.0, 0.0, torch.zeros(len(sketch.short), dtype=torch.float64))
+            known[client] = before.after(clarity, cosines[client], None if client in left_out else sketch.short)
         return Courses(dict(list(known.items())[-MOST_KNOWN:]))
 
-    def means(self, clients: Iterable[int], clear: Cosines) -> dict[int, float]:
-        """Of each client's cosines in all clear rounds, ``clear`` included; those that were in none have no mean."""
-        totals = {}
-        for client in clients:
-            now = [clear[client]] if client in clear else []
+    def means(self, cosines: Cosines) -> dict[int, float]:
+        """Of each client's cosines in all rounds and these, by how clear they were; without a clear one it has none."""
+        now, means = clarity_of(cosines), {}
+        for client, cosine in cosines.items():
             own = self.known.get(client)
-            rounds = len(now) + (own.rounds if own else 0)
-            if rounds:
-                totals[client] = (sum(now) + (own.total if own else 0.0)) / rounds
-        return totals
+            clarity, total = (own.clarity, own.total) if own else (0.0, 0.0)
+            if clarity + now > 0:
+                means[client] = (total + now * cosine) / (clarity + now)
+        return means
 
     def turns(self, sketches: Mapping[int, Sketch]) -> dict[int, float]:
         """The cosine of each client's move with where it went before; those who never counted have none."""
@@ -117,14 +116,13 @@ def judged(sketches: Mapping[int, Sketch], courses: Courses) -> Verdict:
     if len(sketches) <= FEW:
         return Verdict({}, courses)
     cosines = cosines_of({client: sketch.whole for client, sketch in sketches.items()})
-    clear = cosines if are_clear(cosines) else {}
     found = chain(
         _below(courses.turns(sketches), "turns round: its cosine with its own earlier updates is"),
-        _below(courses.means(sketches, clear), "goes against the others: its mean cosine in clear rounds is"),
+        _below(courses.means(cosines), "goes against the others: its mean cosine in clear rounds is"),
         _below(cosines, "goes against the others: its cosine is"),
     )
     against = dict(found)
-    return Verdict(against, courses.after(sketches, clear, against))
+    return Verdict(against, courses.after(sketches, cosines, against))
 
 
 def cosines_of(moves: Mapping[int, Tensor]) -> dict[int, float]:
@@ -135,8 +133,9 @@ def cosines_of(moves: Mapping[int, Tensor]) -> dict[int, float]:
     return dict(zip(moves, cosines.tolist(), strict=True))
 
 
-def are_clear(cosines: Cosines) -> bool:
-    return float(np.quantile(list(cosines.values()), 0.25)) > 0
+def clarity_of(cosines: Cosines) -> float:
+    """How much three quarters of a round's clients go one way, at least."""
+    return max(0.0, float(np.quantile(list(cosines.values()), 0.25)))
 
 
 def _below(cosines: Cosines, what: str) -> Iterable[tuple[int, str]]:
