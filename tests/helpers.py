@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -153,6 +154,19 @@ class Recorder:
 
     def of(self, kind: str) -> list[dict[str, Any]]:
         return [entry for entry in self.entries if entry["event"] == kind]
+
+
+class CopyAt:
+    """A listener that copies a run's folder at the how-manieth event of a kind, as a crash would leave it then."""
+
+    def __init__(self, kind: str, count: int, folder: Path, copy: Path) -> None:
+        self.kind, self.left, self.folder, self.copy = kind, count, folder, copy
+
+    def __call__(self, entry: Mapping[str, Any]) -> None:
+        if entry["event"] == self.kind:
+            self.left -= 1
+            if self.left == 0:
+                shutil.copytree(self.folder, self.copy)
 
 
 class BentEngine(Engine):

@@ -21,7 +21,17 @@ from fedfuse.parts.screen import AnyScreen
 from fedfuse.parts.start import AnyStart, Saved
 from fedfuse.parts.upload import AnyUpload, Clip, Noise, Partial, Statistics
 from fedfuse.testing import pairwise
-from tests.helpers import Recorder, files_of, kinds, shrunk, tiny_config, tiny_method, without_seconds
+from tests.helpers import (
+    CopyAt,
+    Recorder,
+    events_of,
+    files_of,
+    kinds,
+    shrunk,
+    tiny_config,
+    tiny_method,
+    without_seconds,
+)
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 every_method = pytest.mark.parametrize("method", list(METHODS))
@@ -221,12 +231,6 @@ def settings(part, needed):
     return shrunk(part(**needed.get(part, {})).model_dump(mode="json"))
 
 
-def stop(entry):
-    """When the first round has a checkpoint."""
-    if entry["event"] == "round_started" and entry["round"] == 2:
-        raise KeyboardInterrupt
-
-
 def chosen(case, needed):
     """A case's parts as a file would say them."""
     parts = {slot: part and settings(part, needed) for slot, part in case.items() if slot != "batch_norm"}
@@ -234,18 +238,19 @@ def chosen(case, needed):
 
 
 @pytest.mark.parametrize("case", CASES, ids=named)
-def test_any_two_parts_run_together_and_resume_exactly(finished, tmp_path, needed, case):
+def test_any_two_parts_run_together_and_resume_exactly(tmp_path, needed, case):
     method = tiny_method("fedavg", **chosen(case, needed))
     federation = {"rounds": 2, "batch_norm": case["batch_norm"]}
     config = tiny_config(method, federation=federation, models=TWO_MODELS)
-    straight = finished(config)
-    assert len(straight.history) == 2
-    assert straight.summary["updates_refused"] == 0
-    with pytest.raises(KeyboardInterrupt):
-        Experiment(config).run(tmp_path / "run", listeners=(stop,))
-    resumed = Experiment(config).run(tmp_path / "run", resume=True)
-    assert final(resumed) == final(straight)
-    assert history(resumed) == history(straight)
+    straight, crashed = tmp_path / "straight", tmp_path / "crashed"
+    whole = Experiment(config).run(straight, listeners=(CopyAt("round_started", 2, straight, crashed),))
+    assert len(whole.history) == 2
+    assert whole.summary["updates_refused"] == 0
+    assert not (crashed / "summary.json").exists()
+    resumed = Experiment(config).run(crashed, resume=True)
+    assert events_of(crashed, "run_resumed")
+    assert final(resumed) == final(whole)
+    assert history(resumed) == history(whole)
 
 
 def test_every_part_is_in_a_case():

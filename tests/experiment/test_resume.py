@@ -14,7 +14,7 @@ import pytest
 from fedfuse.core.errors import RunFolderError
 from fedfuse.experiment.run import Experiment
 from fedfuse.methods import METHODS
-from tests.helpers import Recorder, events_of, files_of, tiny_config, tiny_method, without_seconds
+from tests.helpers import CopyAt, Recorder, events_of, files_of, tiny_config, tiny_method, without_seconds
 from tests.reliability.forked import Forked
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
@@ -125,10 +125,10 @@ def test_stopped_again_and_again(straight, out, method):
 @pytest.mark.parametrize("method", list(METHODS))
 def test_resumed_from_an_older_checkpoint(tmp_path, method):
     rare = {"federation": {"rounds": 4, "participation": 0.75, "checkpoint_every": 2}}
-    expected = experiment(method, **rare).run(tmp_path / "straight")
-    with pytest.raises(KeyboardInterrupt):
-        experiment(method, **rare).run(tmp_path / "run", listeners=(StopAt("round_finished", 3),))
-    assert_same(experiment(method, **rare).run(tmp_path / "run", resume=True), expected)
+    straight, crashed = tmp_path / "straight", tmp_path / "crashed"
+    expected = experiment(method, **rare).run(straight, listeners=(CopyAt("round_finished", 3, straight, crashed),))
+    assert_same(experiment(method, **rare).run(crashed, resume=True), expected)
+    assert events_of(crashed, "run_resumed")
 
 
 def test_a_start_that_took_work_is_not_repeated(straight, out):
@@ -195,11 +195,11 @@ def test_different_architectures(tmp_path, method):
         "models": {"small": {"arch": "mlp", "hidden": [4, 5]}, "wide": {"arch": "mlp", "hidden": [9, 5]}},
         "federation": {"rounds": 2, "participation": 0.75},
     }
-    expected = experiment(method, **sections).run(tmp_path / "straight")
+    straight, crashed = tmp_path / "straight", tmp_path / "crashed"
     moment = ("round_started", 2) if METHODS[method].recipe.pooled else ("client_finished", 5)
-    with pytest.raises(KeyboardInterrupt):
-        experiment(method, **sections).run(tmp_path / "run", listeners=(StopAt(*moment),))
-    assert_same(experiment(method, **sections).run(tmp_path / "run", resume=True), expected)
+    expected = experiment(method, **sections).run(straight, listeners=(CopyAt(*moment, straight, crashed),))
+    assert_same(experiment(method, **sections).run(crashed, resume=True), expected)
+    assert events_of(crashed, "run_resumed")
 
 
 class TestFolder:

@@ -7,7 +7,7 @@ of their widths, and the newest one of each prototype and role is kept.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import cast
 
 import torch
@@ -58,7 +58,8 @@ class ModelBank:
     @cached_property
     def twins(self) -> Twins:
         """The networks that train several clients at a time."""
-        return Twins(self.compute.device, self.input_shape, lambda prototype: self._create(prototype, RESIDENT))
+        create = partial(self._create, key=RESIDENT)
+        return Twins(self.compute.device, self.input_shape, create, self._identity)
 
     def beside(self, place: int) -> ModelBank:
         """A bank for the client in this place of a stack, whose neighbours are lent other weights at the same time."""
@@ -125,6 +126,11 @@ class ModelBank:
                 model = fitted(self._create(prototype, RESIDENT), layout)
             kept = self._resized[prototype, role] = (layout, cast(Classifier, self.compute.place(model)))
         return kept[1]
+
+    def _identity(self, prototype: str) -> tuple[str, int] | None:
+        """What a network is made of; None where code of the user's own makes it, which may change."""
+        architecture = self.architectures[prototype]
+        return None if architecture.own_code else (architecture.model_dump_json(), self.classes)
 
     def _create(self, prototype: str, key: Key) -> Classifier:
         with torch.inference_mode(False):  # a resident outlives the evaluation that may have asked for it first

@@ -8,7 +8,7 @@ company, and the proof of models/twin_proof.py holds for it: so the client's bit
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -27,6 +27,9 @@ CONVOLUTIONS, PRODUCTS = 40_000_000, 1_000_000
 """Multiplications of a client's step, in convolutions and in linear layers, up to which a stack is faster (the plain
 kernels of larger ones have enough to do)."""
 
+_PROVED: dict[Hashable, bool] = {}
+"""Proofs of networks that are known by what they are made of."""
+
 
 @dataclass(frozen=True)
 class Stack:
@@ -37,10 +40,20 @@ class Stack:
 
 
 class Twins:
-    """The stacks of one bank's prototypes; each is proved and built once."""
+    """The stacks of one bank's prototypes; each is proved and built once.
 
-    def __init__(self, device: torch.device, input_shape: tuple[int, ...], create: Callable[[str], Classifier]) -> None:
-        self.device, self.input_shape, self.create = device, input_shape, create
+    ``identity`` of a prototype is what its network is made of, if that is known: what was proved for another bank of
+    this process holds for this one.
+    """
+
+    def __init__(
+        self,
+        device: torch.device,
+        input_shape: tuple[int, ...],
+        create: Callable[[str], Classifier],
+        identity: Callable[[str], Hashable] = lambda _: None,
+    ) -> None:
+        self.device, self.input_shape, self.create, self.identity = device, input_shape, create, identity
         self._stacks: dict[tuple[str, int, int], Stack | None] = {}
         self._twins: dict[tuple[str, int], Twin] = {}
 
@@ -59,9 +72,19 @@ class Twins:
         if not pays(network, self.input_shape, length):
             return None
         for size, long in _shapes(together, length):
-            if has_twin(network, self.input_shape, long, size, self.device):
+            if self._is_proved(prototype, network, long, size):
                 return Stack(self._twin(prototype, network, size), long)
         return None
+
+    def _is_proved(self, prototype: str, network: Classifier, length: int, size: int) -> bool:
+        about = (self.input_shape, length, size, self.device)
+        identity = self.identity(prototype)
+        if identity is None:
+            return has_twin(network, *about)
+        key = (identity, *about, torch.get_num_threads())
+        if key not in _PROVED:
+            _PROVED[key] = has_twin(network, *about)
+        return _PROVED[key]
 
     def _twin(self, prototype: str, network: Classifier, size: int) -> Twin:
         if (prototype, size) not in self._twins:

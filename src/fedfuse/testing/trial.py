@@ -57,6 +57,10 @@ class Trial:
         """The same with other values in the place of whole sections."""
         return Trial(self.config.model_copy(update=sections))
 
+    def one_by_one(self) -> Trial:
+        """The same without stacks of clients."""
+        return self.but(compute=self.config.compute.model_copy(update={"stack": False}))
+
     def play(self, rounds: int = ROUNDS, after: Snapshot | None = None) -> Played:
         """From the start, or from where another one stopped, to the end of a round."""
         events: list[Event] = []
