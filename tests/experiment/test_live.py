@@ -48,6 +48,30 @@ def test_a_run_is_shown_from_its_first_step_to_its_end(tmp_path: Path) -> None:
     assert set(text) & set(BARS)
 
 
+def test_what_is_left_is_known_after_a_round_and_at_the_end_there_is_nothing() -> None:
+    """Rounds of ten minutes: three of four are left, and two after twenty minutes; of three runs as much again."""
+    screen = Screen(step=0.0)
+    live = screen.live()
+    live({"event": "study_run_started", "run": "mine", "rounds": 4, "done": 0})
+    for number in (1, 2, 3, 4):
+        live({"event": "round_started", "round": number})
+        screen.seconds += 600
+        live({"event": "round_finished", "round": number, "prototypes": {}, "ensemble_accuracy": 0.5})
+    told = [text.rpartition(", ")[2].partition(" left")[0] for _, text in screen.shown if "left" in text]
+    assert list(dict.fromkeys(told)) == ["0:30:00", "0:20:00", "0:10:00"]
+    assert "left" not in screen.last[1]
+
+
+def test_what_is_left_of_several_runs_is_told_by_those_that_are_over() -> None:
+    screen = Screen(step=0.0)
+    live = screen.live()
+    live({"event": "study_started", "runs": 3, "finished": 0})
+    live({"event": "study_run_started", "run": "a", "rounds": 2, "done": 0})
+    screen.seconds += 60
+    live({"event": "study_run_finished", "run": "a"})
+    assert screen.last[1] == "1/3 runs, 0:02:00 left"
+
+
 def test_who_shows_too_often_is_kept_waiting_and_the_end_is_not(tmp_path: Path) -> None:
     screen = Screen(step=0.0)
     fedfuse.run(TINY, federation={"rounds": 3}, out=tmp_path, progress=screen.live())
@@ -68,7 +92,8 @@ def test_several_runs_are_counted(tmp_path: Path, jobs: int) -> None:
     screen = Screen()
     fedfuse.compare(TINY, seeds=[0, 1, 2], out=tmp_path, jobs=jobs, progress=screen.live())
     counts = [text.split("\n")[0] for _, text in screen.shown]
-    assert list(dict.fromkeys(counts)) == ["1/3 runs", "2/3 runs", "3/3 runs"]
+    assert list(dict.fromkeys(count.partition(",")[0] for count in counts)) == ["1/3 runs", "2/3 runs", "3/3 runs"]
+    assert counts[-1] == "3/3 runs"
     assert "seed 2" in "".join(text for _, text in screen.shown)
     assert "<progress" in screen.last[0]
 

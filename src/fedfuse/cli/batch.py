@@ -9,9 +9,9 @@ from typing import Self
 from rich.console import Console
 from rich.progress import TaskID
 
-from fedfuse.cli.course import Course, left_of_all
 from fedfuse.cli.progress import Bars, Cautions, RunProgress, is_live
 from fedfuse.experiment.comparison import Comparison
+from fedfuse.experiment.course import Course, left_of_all
 from fedfuse.experiment.progress import accuracies
 from fedfuse.federation.events import Event
 

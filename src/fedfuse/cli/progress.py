@@ -13,8 +13,8 @@ from rich.progress import TimeRemainingColumn as Remaining
 from rich.table import Column
 from rich.text import Text
 
-from fedfuse.cli.course import Course, left_of_all
 from fedfuse.experiment.assembly import cautions, notes
+from fedfuse.experiment.course import Course, left_of_all
 from fedfuse.experiment.progress import STEPS, Mishaps, accuracies, notice
 from fedfuse.federation.events import Event
 from fedfuse.report.remaining import clock

@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Literal
 
-from fedfuse.experiment.progress import STEPS, Kept, Lines, accuracies
+from fedfuse.experiment.course import Course, left_of_all
+from fedfuse.experiment.progress import STEPS, Kept, Lines
 from fedfuse.experiment.surroundings import surroundings
 from fedfuse.federation.events import Event, Listener
 from fedfuse.report.page.html import Html, element
-from fedfuse.report.terminal import sparkline
+from fedfuse.report.remaining import clock
 
 Progress = bool | Listener | Literal["auto"]
 """Whether and how runs are shown: lines, nothing, whatever is called with every event, or what fits the place."""
@@ -47,7 +48,9 @@ class Live:
         self.clock = clock
         self.study: tuple[int, int] | None = None
         """Of several runs, how many are finished, and how many there are."""
-        self.runs: dict[str, _Rounds] = {}
+        self.runs: dict[str, _Run] = {}
+        self.took: list[float] = []
+        """Seconds of the runs that were finished here."""
         self.sentences: list[str] = []
         self.lines = Lines(label, self.sentences.append)
         self._shown_at: float | None = None
@@ -58,21 +61,27 @@ class Live:
         if name == "study_started":
             self.study = (event["finished"], event["runs"])
         elif name == "study_run_started":
-            self.runs[label] = _Rounds(event["rounds"], event["done"])
+            self._run(label).begin(event["rounds"], event["done"])
         elif name == "study_run_advanced":
-            self.runs.setdefault(label, _Rounds()).advance(event["done"], event.get("latest"))
+            self._run(label).advance(event["done"], event.get("latest"))
         elif name in ("study_run_finished", "study_run_stopped"):
             self._end(label)
         elif name not in ("study_run_found", "round_finished"):
             self.lines(event)
         if name in ("run_started", "run_resumed", "tick", "round_started", "round_finished", "run_finished"):
-            self.runs.setdefault(label, _Rounds()).hear(event)
+            self._run(label).hear(event)
         del self.sentences[MOST_SENTENCES:]
         self._renew(is_last=name in ENDS)
 
+    def _run(self, label: str) -> _Run:
+        if label not in self.runs:
+            self.runs[label] = _Run(Course(label, 0, self.clock))
+        return self.runs[label]
+
     def _end(self, label: str) -> None:
         """A run of several is over, and makes room."""
-        self.runs.pop(label, None)
+        if run := self.runs.pop(label, None):
+            self.took.append(run.course.took)
         if self.study:
             self.study = (self.study[0] + 1, self.study[1])
 
@@ -86,46 +95,54 @@ class Live:
     def _rows(self) -> Iterator[Shown]:
         if self.study:
             finished, runs = self.study
-            yield _row(f"{finished}/{runs} runs", finished, runs)
-        for label, rounds in self.runs.items():
-            yield _row(rounds.in_words(label), rounds.done, rounds.rounds)
+            going = [run.course for run in self.runs.values()]
+            left = left_of_all(going, self.took, runs - finished - len(going), jobs=max(1, len(going)))
+            yield _row(", ".join([f"{finished}/{runs} runs", *_in_words(left)]), finished, runs)
+        for run in self.runs.values():
+            yield _row(run.in_words(), run.course.done, run.course.rounds)
         for sentence in self.sentences:
             yield element("div", sentence, style="opacity:.75"), sentence
 
 
-class _Rounds:
-    """How far one run is."""
+class _Run:
+    """One run, and what it is at."""
 
-    def __init__(self, rounds: int = 0, done: int = 0) -> None:
-        self.rounds, self.done = rounds, done
-        self.step, self.said = "", ""
-        self.curve: list[float] = []
-        """The mean accuracy of the models, or that of the ensemble, in every round that was measured here."""
+    def __init__(self, course: Course) -> None:
+        self.course, self.step = course, ""
+
+    def begin(self, rounds: int, done: int) -> None:
+        self.course.rounds, self.course.done = rounds, done
 
     def hear(self, event: Event) -> None:
         if event["event"] in ("run_started", "run_resumed"):
-            self.rounds = event["rounds"]
+            self.course.rounds = event["rounds"]
         elif event["event"] == "tick":
             self.step = f"{STEPS.get(event['what'], event['what'])} {event['done']}/{event['total']}"
         elif event["event"] == "round_started":
-            self.done = event["round"] - 1
+            self.course.begins(event["round"])
         elif event["event"] == "round_finished":
-            self.done, self.step = event["round"], ""
-            self.said = accuracies(event) or self.said
-            own = [one["accuracy"] for one in event["prototypes"].values() if one["accuracy"] is not None]
-            if measured := own or [event["ensemble_accuracy"]] * (event["ensemble_accuracy"] is not None):
-                self.curve.append(sum(measured) / len(measured))
+            self.course.ends(event)
+            self.step = ""
         else:
             self.step = "finished"
 
     def advance(self, done: int, latest: Event | None) -> None:
         """Of a run in another process, the rounds that its log has, and the last of them."""
-        self.done, self.said = done, (accuracies(latest) if latest else "") or self.said
+        if latest and done > self.course.done:
+            self.course.ends(latest, float(latest["seconds"]))
+        self.course.done = done
 
-    def in_words(self, label: str) -> str:
-        rounds = f"round {self.done}/{self.rounds}" if self.rounds else "starting"
-        curve = sparkline(self.curve, BARS) if len(self.curve) > 1 else ""
-        return f"{label}: {', '.join(filter(None, (rounds, self.step, self.said)))} {curve}".rstrip()
+    def in_words(self) -> str:
+        course = self.course
+        rounds = f"round {course.done}/{course.rounds}" if course.rounds else "starting"
+        left = _in_words(course.left()) if course.done < course.rounds else ()
+        words = ", ".join(filter(None, (rounds, self.step, course.said, *left)))
+        return f"{course.label}: {words} {course.curve(BARS)}".rstrip()
+
+
+def _in_words(seconds: float | None) -> tuple[str, ...]:
+    """What is left, as far as it is known and there is anything."""
+    return (f"{clock(seconds)} left",) if seconds else ()
 
 
 def _row(words: str, done: int, total: int) -> Shown:

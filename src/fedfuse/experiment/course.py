@@ -1,4 +1,4 @@
-"""How runs go, for bars: what is left of one and of all, and what one is called, with accuracies and a small curve."""
+"""How runs go, for bars in terminals and notebooks: what is left of one and of all, accuracies and a small curve."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Course:
         self._began: float | None = None
         self._lengths: deque[float] = deque(maxlen=WINDOW + 1)
         self._values: deque[float] = deque(maxlen=MOST_VALUES)
-        self._said = ""
+        self.said = ""
 
     def begins(self, number: int) -> None:
         """A round."""
@@ -41,7 +41,7 @@ class Course:
         if took is not None:
             self._lengths.append(took)
         self._began, self.done = now, event["round"]
-        self._said = accuracies(event)
+        self.said = accuracies(event) or self.said
         measured = [own["accuracy"] for own in event["prototypes"].values() if own["accuracy"] is not None]
         if measured or event["ensemble_accuracy"] is not None:
             self._values.append(fmean(measured) if measured else event["ensemble_accuracy"])
@@ -63,11 +63,12 @@ class Course:
 
     def title(self, width: int, ascii_only: bool) -> str:
         """In one line of this width, with a curve of what was measured if there is room."""
-        text = f"{self.label}: {self._said}" if self._said else self.label
-        room = min(CURVE, width - len(text) - 1)
-        if len(self._values) < 2 or room < LEAST_CURVE:
-            return text
-        return f"{text} {sparkline(self._values, room, ascii_only)}"
+        text = f"{self.label}: {self.said}" if self.said else self.label
+        return f"{text} {self.curve(min(CURVE, width - len(text) - 1), ascii_only)}".rstrip()
+
+    def curve(self, room: int, ascii_only: bool = False) -> str:
+        """Of what was measured, in so many signs; nothing where there is no room, or nothing to see."""
+        return sparkline(self._values, room, ascii_only) if len(self._values) > 1 and room >= LEAST_CURVE else ""
 
 
 def left_of_all(going: Sequence[Course], took: Sequence[float], waiting: int, jobs: int = 1) -> float | None:
