@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from threading import Thread
 
 import pytest
 
-from fedfuse.core.errors import FedfuseError
+from fedfuse.core.errors import ConfigError, FedfuseError
 from fedfuse.engines import LocalEngineSettings, joined, workers
 from fedfuse.engines.joined import JoinedEngine
 from fedfuse.engines.local import LocalEngine
@@ -92,6 +93,14 @@ def test_one_core_means_this_process_alone(monkeypatch):
     monkeypatch.setattr("fedfuse.engines.local.other_cores", lambda: 0)
     opened = LocalEngineSettings().open(federation("fedavg").engine.clients, EventLog())
     assert type(opened) is LocalEngine
+
+
+def test_a_worker_of_a_pool_which_may_have_no_processes_is_alone(monkeypatch):
+    monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)
+    clients = federation("fedavg").engine.clients
+    assert type(LocalEngineSettings().open(clients, EventLog())) is LocalEngine
+    with pytest.raises(ConfigError, match=r"engine\.workers = 2 needs processes of its own.* set workers to 1"):
+        LocalEngineSettings(workers=2).open(clients, EventLog())
 
 
 def test_closed_while_workers_start(monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from fedfuse.core.errors import DataError
+from fedfuse.core.errors import ConfigError, DataError
 from fedfuse.fusing import answers as module
 from fedfuse.fusing.answers import ask
 from fedfuse.fusing.classes import common_classes
@@ -134,6 +135,12 @@ def test_a_member_with_other_columns_than_classes_is_refused(tmp_path):
 def test_other_processes_give_the_same_bits(tmp_path):
     here, there = asked(tmp_path / "here"), asked(tmp_path / "there", workers=2)
     assert all(torch.equal(here.of(k), there.of(k)) for k in range(2))
+
+
+def test_a_worker_of_a_pool_which_may_have_no_processes_says_so(tmp_path, monkeypatch):
+    monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)
+    with pytest.raises(ConfigError, match=r"^workers = 2 needs processes of its own"):
+        asked(tmp_path, workers=2)
 
 
 def test_a_member_that_cannot_travel_is_asked_here(tmp_path):

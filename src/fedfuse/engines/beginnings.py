@@ -1,4 +1,5 @@
-"""How processes begin that belong to this one: deaf to Ctrl-C, without its script, and not longer than it lives."""
+"""How processes begin that belong to this one: deaf to Ctrl-C, without its script, and not longer than it lives; and
+whether there may be any."""
 
 from __future__ import annotations
 
@@ -10,6 +11,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import resource_tracker, spawn
 from typing import Any
+
+from fedfuse.core.errors import ConfigError
+
+
+def may_have_others() -> bool:
+    """Whether processes may belong to this one; to a worker of ``multiprocessing.Pool``, none may."""
+    return not multiprocessing.current_process().daemon
+
+
+def check_may_have_others(setting: str) -> None:
+    """Raise a ConfigError if what is set needs other processes, and this one may have none."""
+    if not may_have_others():
+        raise ConfigError(
+            f"{setting} needs processes of its own, and a worker of multiprocessing.Pool may have none; set workers to "
+            "1 there, or make the pool a concurrent.futures.ProcessPoolExecutor"
+        )
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from typing import Any
 from fedfuse.core.errors import FedfuseError
 from fedfuse.core.memory import free_memory
 from fedfuse.engines.base import SimulatedEngine
+from fedfuse.engines.beginnings import may_have_others
 from fedfuse.engines.jobs import Job
 from fedfuse.engines.packing import pack
 from fedfuse.engines.workers import WorkersEngine
@@ -84,7 +85,10 @@ class JoinedEngine(SimulatedEngine):
 
 
 def other_cores() -> int:
-    """Cores that this process may use beside the one it is on."""
+    """Cores that this process may use beside the one it is on; none where only other processes could use them, and
+    there may be none."""
+    if not may_have_others():
+        return 0
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return allowed - 1
 

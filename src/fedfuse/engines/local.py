@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from fedfuse.engines.base import EngineSettings, SimulatedEngine
+from fedfuse.engines.beginnings import check_may_have_others
 from fedfuse.engines.jobs import Job
 from fedfuse.engines.joined import JoinedEngine, other_cores
 from fedfuse.engines.workers import WorkersEngine
@@ -43,6 +44,7 @@ class LocalEngineSettings(EngineSettings):
             return JoinedEngine(clients, log, other_cores())
         if not self.has_processes:
             return LocalEngine(clients)
+        check_may_have_others(f"engine.workers = {self.workers}")
         return WorkersEngine(clients, int(self.workers), self.timeout, log)
 
 

@@ -25,7 +25,7 @@ from torch import Tensor
 from fedfuse.core.errors import DataError, FedfuseError
 from fedfuse.core.slices import slices, steady_slices
 from fedfuse.core.tensor_files import DamagedError, read_safetensors, write_safetensors
-from fedfuse.engines.beginnings import deaf_to_interrupts, end_with_parent, without_script
+from fedfuse.engines.beginnings import check_may_have_others, deaf_to_interrupts, end_with_parent, without_script
 from fedfuse.fusing.classes import Classes
 from fedfuse.fusing.members import Member, Voice
 from fedfuse.fusing.raw import Raw, rows_of
@@ -138,6 +138,7 @@ def _asked_elsewhere(missing: Sequence[Missing], raw: Raw, device: torch.device,
     """Ask members in other processes, of which each takes every so-manieth chunk; how many chunks are done."""
     if not missing:
         return
+    check_may_have_others(f"workers = {workers}")
     shares = [(member, own[start::workers]) for member, own in missing for start in range(min(workers, len(own)))]
     paths = [chunk.path for _, own in missing for chunk in own]
     context = multiprocessing.get_context("spawn")
