@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import yaml
 
 import fedfuse
 from fedfuse.core.errors import ConfigError
+from fedfuse.core.messages import TEST_OUTPUTS
 from fedfuse.core.releases import Release
 from fedfuse.experiment.assembly import build
 from fedfuse.experiment.looking.tables import comparison_sheet
@@ -252,6 +254,24 @@ class TestMeasurements:
         links = [CLIP, NOISE]
         silent = finished(tiny_config(tiny_method("fedmd", upload=links), privacy=CLIENT), tmp_path / "silent")
         assert silent.accuracy["mlp"] is None
+
+    def test_scores_about_test_inputs_do_not_leave_without_noise(self):
+        """FedED-w1 sends label counts with them, which have noise in the update alone."""
+        method = tiny_method("feded-w1", upload=[{"kind": "statistics", "multiplier": 1.0}])
+        built = build(tiny_config(method, privacy=EXAMPLE, training=DP_SGD), EventLog())
+        clients, told = built.federation.engine.clients, []
+        work = clients.work_together
+
+        def watched(tasks, states):
+            answers = work([replace(task, asks=(*task.asks, TEST_OUTPUTS)) for task in tasks], states)
+            told.extend(update.test_outputs for update, _ in answers)
+            return answers
+
+        object.__setattr__(clients, "work_together", watched)
+        built.federation.advance(built.federation.start())
+        built.federation.engine.close()
+        assert told
+        assert not any(told)
 
     def test_a_simulation_may_measure_them_and_says_what_that_is(self, tmp_path):
         method = tiny_method("fedmd", upload=[CLIP, NOISE])

@@ -158,6 +158,21 @@ REFUSED = {
         {"privacy": CLIENT},
         "so that nobody knows what it is worth; give a multiplier",
     ),
+    "a clip that looks for its norm before another": (
+        fedavg(upload=[{**CLIP, "quantile": 0.5}, *OWN]),
+        {"privacy": CLIENT},
+        "method.upload[0] clip says something aside about an update that has no noise yet",
+    ),
+    "a look for the norm without noise": (
+        fedavg(upload=[{**CLIP, "quantile": 0.5, "bit_deviation": 0.0}, NOISE]),
+        {"privacy": CLIENT},
+        "method.upload[0] clip says without noise whether an update is within its norm",
+    ),
+    "label counts beside control variates": (
+        tiny_method("feddf", local={"kind": "control_variates"}, scores="labels", upload=[COUNTS]),
+        {"privacy": EXAMPLE, "training": DP_SGD},
+        "control_variates sends something beside what labels does, and nobody knows how far one example moves it",
+    ),
     "several teachers beside DP-SGD": (
         tiny_method("feded-w0", protocol={"kind": "votes", "teachers": 3}, scores="uniform"),
         {"privacy": EXAMPLE, "training": DP_SGD},
@@ -251,6 +266,10 @@ KEPT = {
     ),
     "FedMA, examples": (tiny_method("fedma", upload=[COUNTS]), {"privacy": EXAMPLE, "training": DP_SGD}),
     "FedED-w1, examples": (tiny_method("feded-w1", upload=[COUNTS]), {"privacy": EXAMPLE, "training": DP_SGD}),
+    "label counts beside control variates, with a norm": (
+        tiny_method("feddf", local={"kind": "control_variates"}, scores="labels", upload=[STATISTICS]),
+        {"privacy": EXAMPLE, "training": DP_SGD},
+    ),
     "nothing travels": (tiny_method("local-only"), {"privacy": CLIENT}),
 }
 

@@ -98,13 +98,13 @@ class Promise:
 
     def silence(self) -> Silence:
         """What clients leave unsaid. In a simulation whoever asks for clients' own models may measure them."""
-        tested = self.claim.covers_models or self.config.evaluation.clients is True
+        tested = self.claim.covers_answers or self.config.evaluation.clients is True
         return Silence(self.claim.settings.unit == "example", tells_metrics=False, answers_tests=tested)
 
     def evaluation(self) -> EvaluationSettings:
         """What is measured: of clients' own models nothing, unless that is asked for or tells nothing more."""
         evaluation = self.config.evaluation
-        if evaluation.clients is not None or self.claim.covers_models:
+        if evaluation.clients is not None or self.claim.covers_answers:
             return evaluation
         return evaluation.model_copy(update={"clients": False})
 
@@ -126,7 +126,7 @@ class Promise:
 
     def cautions(self) -> Iterator[str]:
         """What a reader of its numbers should know."""
-        if self.config.evaluation.clients is True and not self.claim.covers_models:
+        if self.config.evaluation.clients is True and not self.claim.covers_answers:
             yield (
                 "evaluation.clients measures clients' own models, which a simulation may: real parties would not "
                 "answer, because nothing protects that"

@@ -60,7 +60,7 @@ class PartyPrivacy:
 
     def secretive(self, clients: Clients) -> Clients:
         """Who works for one answer: with a secret, and silent about what nothing protects."""
-        silence = replace(self.promise.silence(), answers_tests=self.promise.claim.covers_models)
+        silence = replace(self.promise.silence(), answers_tests=self.promise.claim.covers_answers)
         return replace(clients, silence=silence, secret=SecretKey.fresh())
 
     def visit(self, task: Task) -> Visit:

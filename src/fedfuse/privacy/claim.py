@@ -110,6 +110,11 @@ class Claim:
     @cached_property
     def speaking(self) -> list[MethodPart]:
         """Parts for which clients send extras that this promise has to cover."""
+        return [part for part in self.sending if part.extras_of == "examples" or not self.covers_models]
+
+    @cached_property
+    def sending(self) -> list[MethodPart]:
+        """Parts for which clients send extras."""
         recipe, bank = self.recipe, self.bank
         sending: list[MethodPart] = []
         if any(recipe.local.update_spec(bank, prototype) for prototype in bank.prototypes):
@@ -118,12 +123,19 @@ class Claim:
             sending.append(recipe.protocol)
         if recipe.scores.asks_clients:
             sending.append(recipe.scores)
-        return [part for part in sending if part.extras_of == "examples" or not self.covers_models]
+        return sending
 
     @property
     def covers_models(self) -> bool:
         """Whether a client's model itself is as private as is promised, and so is whatever is made of it."""
         return self.settings.unit == "example" and self.training.privacy is not None
+
+    @property
+    def covers_answers(self) -> bool:
+        """Whether what a client says about other inputs is as private, with the scores that go with its predictions."""
+        scores = self.recipe.scores
+        scored = self.recipe.protocol.carries == "predictions" and scores in self.speaking
+        return self.covers_models and (not scored or scores.own_release() is not None)
 
     @cached_property
     def is_by_clients(self) -> bool:

@@ -11,7 +11,7 @@ from fedfuse.parts.accumulator import takes_one_by_one
 from fedfuse.parts.base import MethodPart, speaks_for
 from fedfuse.parts.merge.base import AveragingMerge
 from fedfuse.parts.scores import Uniform
-from fedfuse.parts.upload import Clip, Noise, Statistics
+from fedfuse.parts.upload import Clip, Noise, Statistics, Upload
 from fedfuse.privacy.claim import Claim
 
 BY_CLIENTS = "method.upload: [{kind: clip, norm: 1.0}, {kind: noise, multiplier: 1.0}]"
@@ -98,11 +98,27 @@ def _about_links(claim: Claim) -> Iterator[str]:
     """Behind the noise, nothing reads the client's data again."""
     first = 0 if claim.noise_place is None or not claim.is_by_clients else claim.noise_place + 1
     for place, link in enumerate(claim.recipe.upload):
+        if place < first and link.aside_spec():
+            yield from _about_what_is_aside(place, link, claim)
         if place < first or isinstance(link, Clip | Noise | Statistics) or link.only_repacks:
             continue
         yield (
             f"method.upload[{place}] {link.kind} may read a client's data after the noise; put it before clip and "
             "noise, or let it say only_repacks = True if it does not"
+        )
+
+
+def _about_what_is_aside(place: int, link: Upload, claim: Claim) -> Iterator[str]:
+    """What a link before the noise says is counted of the clip right before it, and of no other."""
+    if link is not claim.clip:
+        yield (
+            f"method.upload[{place}] {link.kind} says something aside about an update that has no noise yet, which "
+            "nobody counts; only the clip right before the noise may"
+        )
+    elif claim.clip.release is not None and claim.clip.release.multiplier == 0:
+        yield (
+            f"method.upload[{place}] {link.kind} says without noise whether an update is within its norm; give it a "
+            "bit_deviation, such as 2.5"
         )
 
 
@@ -112,6 +128,19 @@ def _about_extras(claim: Claim) -> Iterator[str]:
         if not claim.is_by_clients and claim.settings.unit == "example" and part.own_release() is not None:
             continue
         yield from _about_what_it_says(part, claim)
+        yield from _about_what_travels_with_it(part, claim)
+
+
+def _about_what_travels_with_it(part: MethodPart, claim: Claim) -> Iterator[str]:
+    """Noise without a norm is measured by all extras together: one of which nobody knows leaves none of them any."""
+    if claim.statistics is None or claim.statistics.norm is not None:
+        return
+    for other in claim.sending:
+        if other is not part and other.sensitivity() is None:
+            yield (
+                f"{other.kind} sends something beside what {part.kind} does, and nobody knows how far one example "
+                "moves it; give the link statistics of method.upload a norm"
+            )
 
 
 def _about_what_it_says(part: MethodPart, claim: Claim) -> Iterator[str]:

@@ -16,11 +16,12 @@ from fedfuse.core.errors import ConfigError
 from fedfuse.core.messages import Task
 from fedfuse.core.randomness import Key
 from fedfuse.core.secret_key import SecretKey
-from fedfuse.core.weights import Weights
+from fedfuse.core.weights import NOTHING, Weights
 from fedfuse.experiment.run import Experiment
 from fedfuse.parts.local.loop import train
 from fedfuse.parts.local.objective import Hooks
 from fedfuse.parts.protocol import Votes
+from fedfuse.parts.protocol.nothing import MODEL
 from fedfuse.runtime.predict import logits_on
 from fedfuse.runtime.training import TrainingSettings
 from tests.helpers import CLASSES, make_bank, make_client, make_examples, make_source, make_weights, tiny_config
@@ -108,6 +109,18 @@ class TestTeachers:
         apart = counts(examples) - counts(type(examples)(other, labels))
         assert float(apart.norm(dim=1).max()) <= math.sqrt(2) + 1e-6
         assert float(apart.norm()) <= votes.sensitivity_of_votes(9) + 1e-6
+
+    def test_a_model_that_has_seen_all_examples_teaches_none_of_them(self):
+        """At later visits the client goes on with its own model; then one example would move all teachers' votes."""
+        votes, client = Votes(teachers=3), client_of()
+        state = votes.answer(client, Weights.of(client.model)).state
+        said = []
+        for seed in (2, 3):
+            own = make_weights(client.bank, "mlp", seed)
+            later = replace(client, task=replace(client.task, round=2, weights=NOTHING), start=own)
+            later = replace(later, state={**state, MODEL: own.flat})
+            said.append(torch.stack(list(votes._said(later, later.source))))
+        assert torch.equal(*said)
 
     def test_more_teachers_than_examples_vote_as_they_began(self):
         said = answer(Votes(teachers=5), client_of(examples=2))

@@ -75,10 +75,11 @@ class TestWhatOneClientCanChange:
         assert all(t.isfinite().all() for t in found.values())
 
     @pytest.mark.parametrize("broken", [float("nan"), float("inf")])
-    def test_an_update_that_is_not_finite_is_blank_behind_counted_noise(self, broken):
+    @pytest.mark.parametrize("measure", ["multiplier", "deviation"])
+    def test_an_update_that_is_not_finite_is_blank_behind_counted_noise(self, broken, measure):
         update = random_update(1)
         update[3] = broken
-        links = [Clip(norm=1.0), Noise(multiplier=1e-6)]
+        links = [Clip(norm=1.0), Noise(**{measure: 1e-6})]
         assert float(sent_of(links, update).abs().max()) < 1e-4
 
 

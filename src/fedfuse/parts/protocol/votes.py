@@ -4,7 +4,8 @@
     what is taught of x       one_hot( argmax_c  sum_k v_kc ), if that class has ``least`` of the votes; else nothing
 
 A client has one teacher, its own model, or several: then its examples are cut into as many parts, each part trains a
-teacher from the weights with which the client began, and one example can change the votes of one teacher only. With
+teacher from the weights that the client was sent at its first visit (never from its own model, which has seen all
+examples), and one example can change the votes of one teacher only. With
 ``deviation`` this is GNMax, and the vote protects every example of the client (FedKT's second level). Noise that
 protects the client as a whole (its first level) is a link of ``upload``: a table of n votes is sqrt(n) long.
 
@@ -30,9 +31,13 @@ from fedfuse.parts.context import ClientContext, CombinedPredictions
 from fedfuse.parts.local.loop import train
 from fedfuse.parts.local.objective import Hooks
 from fedfuse.parts.protocol.base import ClientResult
+from fedfuse.parts.protocol.nothing import MODEL
 from fedfuse.parts.protocol.predictions import Predictions
 from fedfuse.runtime.predict import logits_on
 from fedfuse.runtime.source import Source
+
+FIRST = "first"
+"""Where a client's state has the weights that its teachers begin with."""
 
 
 class Votes(Predictions):
@@ -84,21 +89,32 @@ class Votes(Predictions):
         if self.deviation is not None:
             assert isinstance(self.deviation, float), "chosen before round 1"
             counts = client.secret.child("votes").noised(counts, self.deviation)
-        return replace(own, predictions=self.as_sent(counts))
+        kept = {} if self.teachers == 1 else {FIRST: self._first(client).flat}
+        return replace(own, predictions=self.as_sent(counts), state={**own.state, **kept})
 
     def _said(self, client: ClientContext, public: Source) -> Iterator[Tensor]:
         """What each teacher says about the public inputs."""
         if self.teachers == 1:
             yield logits_on(public, client.model)
             return
+        start = self._start_of_teachers(client)
         order = torch.randperm(len(client.examples), generator=client.key.child("teachers").torch())
         for number, part in enumerate(order.tensor_split(self.teachers)):
-            model = client.bank.lend(client.task.prototype, client.start, role="voter")
+            model = client.bank.lend(client.task.prototype, start, role="voter")
             if len(part):
                 own = replace(client.below("teacher", number), model=model, examples=client.examples.select(part))
                 train(own, Hooks())
                 model.zero_grad()
             yield logits_on(public, model)
+
+    def _start_of_teachers(self, client: ClientContext) -> Weights:
+        """Of no example: what the client was sent first, and has learnt since on public inputs alone."""
+        model = client.bank.lend(client.task.prototype, self._first(client), role="voter")
+        self.distil_before(replace(client, model=model))
+        return Weights.of(model, client.start.layout)
+
+    def _first(self, client: ClientContext) -> Weights:
+        return Weights(client.state[FIRST], client.start.layout) if MODEL in client.state else client.task.weights
 
     def combine(self, outputs: Sequence[Tensor], coefficients: Sequence[Tensor]) -> CombinedPredictions:
         """Counted in client order."""

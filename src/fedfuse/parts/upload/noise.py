@@ -67,7 +67,7 @@ class Noise(OnUpdates):
         deviation = self.deviation_of(client.bound)
         if self.shared:
             deviation /= math.sqrt(float(client.received[PARTIES]))
-        if self.multiplier is not None and not bool(update.isfinite().all()):
+        if client.bound is not None and not bool(update.isfinite().all()):
             update = torch.zeros_like(update)  # no bound holds for it, and that it came to nothing is nobody's business
         return client.secret.child("noise").noised(update, deviation)
 
