@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedfuse.core.fences import counted, lower_fences, upper_fences, within_fences
+from fedfuse.core.fences import counted, fences_of_counts, lower_fences, upper_fences, within_fences
 
 SIZES = st.lists(st.floats(1e-3, 1e6), min_size=2, max_size=30)
 
@@ -26,6 +26,35 @@ def by_hand(sizes, place):
 @given(SIZES)
 def test_is_tukeys_fence_of_the_others(sizes):
     assert upper_fences(sizes) == pytest.approx([by_hand(sizes, place) for place in range(len(sizes))])
+
+
+@given(SIZES)
+def test_sizes_that_are_not_alike_have_no_fence(sizes):
+    fences = upper_fences(sizes)
+    for place, fence in enumerate(fences_of_counts(sizes)):
+        others = np.delete(sizes, place)
+        first, third = np.quantile(np.log(others), (0.25, 0.75))
+        if len(others) < 4 or third - first > math.log(3) + 1e-9:
+            assert fence == math.inf
+        elif third - first < math.log(3) - 1e-9:
+            upper = math.exp(third)
+            assert fence == pytest.approx(max(fences[place], upper + 4 * math.sqrt(upper)))
+
+
+def test_of_few_examples_chance_makes_twice_as_many():
+    """Honest clients with three examples of a class on average stay as they are; of hundreds, twice as many do not."""
+    random = np.random.default_rng(3)
+    for _ in range(200):
+        counts = random.poisson(3, 20).astype(float)
+        assert sum(own > fence for own, fence in zip(counts, fences_of_counts(counts), strict=True)) == 0
+    fences = fences_of_counts([100.0] * 9 + [250.0])
+    assert fences[-1] == pytest.approx(200)
+
+
+def test_those_without_any_do_not_say_whether_the_others_are_alike():
+    fences = [math.inf, *[10 + 4 * math.sqrt(10)] * 5, math.inf]
+    assert fences_of_counts([0.0, *[10.0] * 5, 0.0]) == pytest.approx(fences)
+    assert fences_of_counts([0.0, *[10.0] * 4]) == [math.inf] * 5, "three others are few"
 
 
 @given(SIZES)

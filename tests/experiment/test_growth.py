@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 from fedfuse.experiment.run import Experiment
+from fedfuse.federation.sketches import SHORTEST
 from tests.helpers import tiny_config
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
-EARLY, LATE = 5, 60
+EARLY, LATE = 20, 60
+"""By both, each of the four clients has been heard: of those heard last, the server remembers where they went."""
+CLIENTS = 4
 COUNTED_BY_THE_SYSTEM = Path("/proc/self/io")
 
 
@@ -48,9 +51,11 @@ def test_nothing_grows_with_the_rounds(tmp_path, monkeypatch, method):
         result = Experiment(config).run(tmp_path / "run", listeners=(meter,))
     finally:
         sys.setprofile(before)
+    assert {client for record in result.history[: EARLY - 1] for client in record.clients} == set(range(CLIENTS))
     (early_calls, early_bytes), (late_calls, late_bytes) = meter.cost(EARLY), meter.cost(LATE)
     assert abs(late_calls - early_calls) <= 0.05 * early_calls, "another client has another number of steps"
     assert abs(late_bytes - early_bytes) <= 200, "numbers have a few digits more or fewer"
     if method == "fedavg":
-        model = 4 * result.summary["prototypes"]["mlp"]["parameters"]
-        assert late_bytes <= 1.1 * model + 2000 + 300 * len(result.history[-1].clients)
+        parameters = result.summary["prototypes"]["mlp"]["parameters"]
+        remembered = CLIENTS * 8 * (5 + min(parameters, SHORTEST))
+        assert late_bytes <= 1.1 * 4 * parameters + remembered + 2000 + 300 * len(result.history[-1].clients)

@@ -9,9 +9,9 @@ import torch
 
 from fedfuse.core.weights import NOTHING
 from fedfuse.engines import LocalEngine
-from fedfuse.federation.answers import unlike_the_others
+from fedfuse.federation.answers import unlike_in_predictions
 from fedfuse.federation.hostile import HostileClients
-from fedfuse.parts.fuse import PredictionDistillation
+from fedfuse.parts.fuse import Distiller, PredictionDistillation
 from fedfuse.parts.protocol import Predictions
 from fedfuse.testing.attacks import FalsePredictions
 from fedfuse.testing.trial import difference
@@ -48,31 +48,31 @@ LIES = {
 
 
 def test_who_knows_something_is_heard():
-    assert not unlike_the_others(sent())
-    assert not unlike_the_others(sent(c3=knowing(0.3, 9)))
+    assert not unlike_in_predictions(sent())
+    assert not unlike_in_predictions(sent(c3=knowing(0.3, 9)))
 
 
 @pytest.mark.parametrize("lie", LIES)
 def test_who_says_nothing_that_the_others_say_is_not(lie):
-    assert list(unlike_the_others(sent(c3=LIES[lie]))) == [LIAR]
+    assert list(unlike_in_predictions(sent(c3=LIES[lie]))) == [LIAR]
 
 
 def test_where_honest_clients_know_one_class_each_nobody_is_judged():
     alone = {f"c{client}": torch.eye(CLASSES)[torch.full((INPUTS,), client % CLASSES)] for client in range(CLIENTS)}
-    assert not unlike_the_others(sent(**alone))
+    assert not unlike_in_predictions(sent(**alone))
 
 
 def test_of_few_nobody_is_judged():
-    assert not unlike_the_others(sent(c3=LIES["anything"])[:4])
+    assert not unlike_in_predictions(sent(c3=LIES["anything"])[:4])
 
 
 def test_updates_without_answers_are_not_judged():
-    assert not unlike_the_others([make_update(NOTHING, client=client) for client in range(CLIENTS)])
+    assert not unlike_in_predictions([make_update(NOTHING, client=client) for client in range(CLIENTS)])
 
 
 def federation(liar=True, listener=None, **settings):
     """Eight clients that learn the same and send what they think of 60 public inputs."""
-    recipe = make_recipe(protocol=Predictions(), fuse=PredictionDistillation())
+    recipe = make_recipe(protocol=Predictions(), fuse=PredictionDistillation(distiller=Distiller(steps=20)))
     honest = make_federation(recipe=recipe, clients=CLIENTS, source=60, listener=listener, **settings)
     datasets = {client: make_examples(80, seed=client) for client in range(CLIENTS)}
     training = honest.engine.clients.training.model_copy(update={"epochs": 10})

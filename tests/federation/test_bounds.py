@@ -10,13 +10,16 @@ import torch
 
 from fedfuse.core.messages import Task
 from fedfuse.core.randomness import Key
-from fedfuse.core.weights import Weights
+from fedfuse.core.weights import Layout, Weights
 from fedfuse.engines import LocalEngine
 from fedfuse.federation.attack import Attack
 from fedfuse.federation.hostile import HostileClients
-from fedfuse.federation.moves import Judged, Moves
+from fedfuse.federation.moves import NOTHING_KNOWN, Judged, Moves
 from fedfuse.federation.state import History
+from fedfuse.models import Mlp
 from fedfuse.parts.local import ControlVariates, Plain
+from fedfuse.parts.merge import Matched
+from fedfuse.parts.protocol import LayerByLayer
 from fedfuse.testing.attacks import FalseClaims, Scaled, SignFlip
 from fedfuse.testing.trial import difference, through_a_checkpoint
 from tests.federation.test_stream import held
@@ -129,11 +132,30 @@ class TestMoves:
         _, judged = moved(*moves[:3], -moves[3])
         assert not judged
 
-    def test_weights_of_other_widths_have_gone_nowhere(self):
-        judge = Moves({0: task(0)}, Plain(), Key(0), "bounded")
-        other = make_weights(make_bank(mlp=TinyNorm(width=9)), "mlp", 3)
-        judge.take(make_update(other, client=0))
-        assert not judge.judged({0})
+    def test_weights_that_nobody_was_sent_are_as_long_as_they_are(self):
+        """Clients of FedMA keep the layers that they send later: such a layer is compared with the others' as it is."""
+        judge = Moves({client: task(client) for client in range(10)}, Plain(), Key(0), "bounded")
+        bank = make_bank(mlp=TinyNorm(width=9))
+        layers = [make_weights(bank, "mlp", 3) * (1 + client / 100) for client in range(10)]
+        layers[LIAR] = 50.0 * layers[LIAR]
+        updates = [make_update(layer, client=client) for client, layer in enumerate(layers)]
+        for update in updates:
+            judge.take(update)
+        judged = judge.judged(set(range(10)))
+        assert set(judged.factors) == {LIAR}
+        kept = judged.within_bounds(updates[LIAR], SENT).weights
+        assert float(kept.parameters.norm()) < 2.01 * float(layers[0].parameters.norm())
+        assert judged.known == NOTHING_KNOWN, "another layer comes in the next round"
+
+    def test_of_what_was_sent_a_layer_is_compared_with_its_own_part(self):
+        names = [name for name, _ in SENT.layout.parameters][:2]
+        layout = Layout(tuple((name, tuple(SENT[name].shape)) for name in names), ())
+        judge = Moves({client: task(client) for client in range(10)}, Plain(), Key(0), "bounded")
+        part = torch.cat([SENT[name].reshape(-1) for name in names])
+        for client, move in enumerate(directions(10)):
+            sign = -1 if client == LIAR else 1
+            judge.take(make_update(Weights(part + sign * move[: len(part)], layout), client=client))
+        assert set(judge.judged(set(range(10))).against) == {LIAR}
 
     def test_units_in_another_order_are_not_compared(self):
         """Clients that were sent networks of their own may be as long as they like together, and in no direction."""
@@ -183,7 +205,7 @@ def test_where_nobody_stands_out_the_bits_are_those_without_bounds():
     heard = Recorder()
     bounded = played(federation(listener=heard))
     assert {entry["event"] for entry in heard.entries}.isdisjoint({"move_bounded", "claim_bounded", "client_screened"})
-    assert list(bounded.server.memory) == ["moves/mlp"], "where everybody went is all that is remembered"
+    assert list(bounded.server.memory) == ["moves/mlp", "lengths/mlp"], "where everybody went, and how far"
     forgotten = dataclasses.replace(bounded, server=dataclasses.replace(bounded.server, memory={}))
     assert difference(forgotten, played(federation(claims="taken", moves="taken"))) is None
 
@@ -241,3 +263,16 @@ def test_who_goes_against_the_others_keeps_nothing_of_it():
     assert "goes against the others" in heard.of("client_screened")[0]["reason"]
     assert LIAR not in after.clients or not after.clients[LIAR]
     assert after.server.history[0].screened == (LIAR,)
+
+
+def test_who_does_not_count_in_a_round_of_layers_is_out_until_the_next_ones_begin():
+    """Its neurons were not matched, so that nobody could tell it where they are."""
+    recipe = make_recipe(protocol=LayerByLayer(), merge=Matched())
+    honest = make_federation(bank=make_bank(mlp=Mlp(hidden=(5,))), recipe=recipe, clients=8)
+    training = honest.engine.clients.training.model_copy(update={"epochs": 5})
+    datasets = {client: make_examples(60, seed=client) for client in range(8)}
+    clients = dataclasses.replace(honest.engine.clients, datasets=datasets, training=training)
+    attacked = HostileClients.of(clients, (SignFlip(clients=(LIAR,), factor=2.0),))
+    history = played(dataclasses.replace(honest, engine=LocalEngine(attacked)), rounds=4).server.history
+    assert [LIAR in record.clients for record in history][:3] == [True, False, True]
+    assert history[0].screened == (LIAR,)

@@ -72,6 +72,27 @@ def test_label_counts_are_no_more_than_examples(slot, part):
     assert all(torch.equal(update.extras[name], own) for update, own in zip(fair, honest, strict=True))
 
 
+@pytest.mark.parametrize(("slot", "part"), [("scores", None), ("local", Generative()), ("protocol", LayerByLayer())])
+def test_who_has_nothing_but_one_class_does_not_speak_for_it_alone(slot, part):
+    """A model that calls everything by one name would else be half of what everybody knows of that class."""
+    name, parts = f"{slot}/label_counts", {} if part is None else {slot: part}
+    honest = [torch.bincount(torch.arange(n) % 4, minlength=4).float() for n in SIZES[:9]]
+    lie = torch.tensor([float(SIZES[9]), 0, 0, 0])
+    counted, claims = bounded(updates([{name: own} for own in [*honest, lie]]), **parts)
+    assert list(claims.reasons) == [9]
+    others = sum(float(own[0]) for own in honest)
+    assert float(counted[9].extras[name][0]) < 0.25 * others, "two of them, of nine"
+    assert all(torch.equal(update.extras[name], own) for update, own in zip(counted, honest, strict=False))
+
+
+def test_who_has_much_of_a_class_keeps_it_where_the_others_differ():
+    honest = [torch.tensor([1.0 + 3**k, 5, 5, 5]) for k in range(6)]
+    much = torch.tensor([300.0, 5, 5, 5])
+    counted, claims = bounded(updates([{"scores/label_counts": own} for own in [*honest, much]], [1000] * 7))
+    assert torch.equal(counted[6].extras["scores/label_counts"], much)
+    assert not claims.reasons
+
+
 def test_who_has_one_class_alone_keeps_it():
     """Nine clients have none of class 3: that is skew, and no lie."""
     honest = [torch.tensor([n / 2, n / 2, 0, 0]) for n in SIZES[:9]]

@@ -50,7 +50,7 @@ def after(*rounds):
     courses, found = Courses(), []
     for sketches in rounds:
         verdict = judged(sketches, courses)
-        courses, found = verdict.courses, [*found, set(verdict.against)]
+        courses, found = verdict.courses(verdict.against), [*found, set(verdict.against)]
     return courses, found
 
 
@@ -111,11 +111,37 @@ def test_where_everybody_turns_round_nobody_does():
     assert not judged(back, courses).against
 
 
-def test_of_few_nobody_is_judged_and_nothing_remembered():
-    few = {client: sketch for client, sketch in agreed(c3=backwards(3)).items() if client < 4}
-    verdict = judged(few, Courses())
+def few(sketches, *clients):
+    return {client: sketches[client] for client in clients}
+
+
+def test_of_few_nobody_is_judged():
+    verdict = judged(few(agreed(c3=backwards(3)), 0, 1, 2, 3), Courses())
     assert not verdict.against
-    assert not verdict.courses.memory
+    assert all(own.clarity == 0 for own in verdict.courses(()).known.values()), "nor was that round clear"
+
+
+def test_few_are_judged_beside_those_who_are_not_there():
+    """As soon as there are four others, here or heard before."""
+    courses, found = after(few(agreed(), 0, 1), few(agreed(), 2, 3))
+    assert found == [set(), set()]
+    last = few(agreed(c4=backwards(4)), 3, 4)
+    assert set(judged(last, courses).against) == {4}
+    assert not judged(last, after(few(agreed(), 0, 1))[0]).against, "three others"
+    assert not judged(few(agreed(), 3, 4), courses).against
+
+
+def test_those_who_are_not_there_are_not_judged():
+    known = after(agreed())[0].known
+    liar = dataclasses.replace(known[9], way=-known[9].way)
+    assert not judged(few(agreed(), 0, 1, 2), Courses({**known, 9: liar})).against
+
+
+def test_many_are_judged_by_themselves():
+    """So that a round of as many clients as ever has the verdict that it always had."""
+    courses, _ = after(agreed())
+    assert not courses.absent(range(5))
+    assert list(courses.absent(range(4))) == [4, 5, 6, 7, 8, 9]
 
 
 def test_strangers_are_not_judged_by_the_past_of_others():
@@ -137,7 +163,7 @@ def test_memory_is_read_back_as_it_was():
 def test_a_hundred_thousand_clients_do_not_need_more_memory():
     courses = Courses()
     for begin in range(0, 5000, 500):
-        courses = judged({begin + client: Sketch(ONE_WAY, ONE_WAY) for client in range(500)}, courses).courses
+        courses = judged({begin + client: Sketch(ONE_WAY, ONE_WAY) for client in range(500)}, courses).courses(())
     assert len(courses.known) == MOST_KNOWN
     assert min(courses.known) == 5000 - MOST_KNOWN, "those heard last"
 
@@ -168,6 +194,17 @@ def test_who_lies_in_every_other_round_is_screened_in_those():
     assert [record.screened for record in heard] == [(), (LIAR,)] * 3
 
 
+@pytest.mark.parametrize("attack", ["opposite", "long"])
+def test_rounds_of_few_contain_a_liar(attack):
+    """Three of eight clients in a round: once half of them were heard, it no longer counts as it came."""
+    after = played(federation(attack, participation=0.375), rounds=12)
+    heard = [record for record in after.server.history if LIAR in record.clients]
+    assert len(heard) > 2
+    assert all(LIAR in (*record.screened, *record.moves_bounded) for record in heard[1:])
+    others = {client for record in after.server.history for client in record.screened} - {LIAR}
+    assert not others
+
+
 def test_where_moves_are_taken_nothing_is_remembered():
     assert not played(federation("opposite", moves="taken")).server.memory
-    assert list(played(federation("opposite")).server.memory) == ["moves/mlp"]
+    assert list(played(federation("opposite")).server.memory) == ["moves/mlp", "lengths/mlp"]

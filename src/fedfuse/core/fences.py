@@ -29,6 +29,10 @@ FEW = 4
 """Others of whom quartiles say something, at least."""
 BELIEVED = 2.0
 """Times its fence up to which a size counts as the fence."""
+ALIKE = 3.0
+"""Times that the upper quartile of sizes may be the lower one, if they are to be called alike."""
+CHANCE = 4.0
+"""Standard deviations that a count of examples may be above the upper quartile: of few examples chance makes many."""
 WIDEST = 100.0
 """No fence is farther than so many times the upper quartile, however the others differ."""
 
@@ -41,8 +45,26 @@ def upper_fences(sizes: Sequence[float]) -> list[float]:
     return [float(fence) for fence in _beside_others(np.asarray(sizes, dtype=np.float64))[0]]
 
 
-def counted(sizes: Sequence[float]) -> list[float]:
-    """What each size counts as beside the others.
+def fences_of_counts(counts: Sequence[float]) -> list[float]:
+    """The upper fence of each count of examples beside others that are alike, if they are and not few; else infinite.
+
+    For what honest clients have in very different amounts, if their data differ: examples of one class. Where all have
+    few of them, one may have twice as many by chance.
+    """
+    values = np.asarray(counts, dtype=np.float64)
+    found = np.full(len(values), math.inf)
+    known = values > 0
+    logs = np.log(values[known])
+    if len(logs) > FEW:
+        first, third = _quantiles_of_others(logs, (0.25, 0.75))
+        upper = np.exp(third)
+        fences = np.maximum(_above(first, third, len(logs) - 1, SLACK), upper + CHANCE * np.sqrt(upper))
+        found[known] = np.where(third - first <= math.log(ALIKE), fences, math.inf)
+    return [float(fence) for fence in found]
+
+
+def counted(sizes: Sequence[float], slack: float = SLACK) -> list[float]:
+    """What each size counts as beside the others; ``slack`` is what is allowed however alike they are.
 
     Nine clients are alike, and the last one says that it has ever more examples than they have:
 
@@ -51,9 +73,14 @@ def counted(sizes: Sequence[float]) -> list[float]:
     [200, 200, 200, 100]
     """
     values = np.asarray(sizes, dtype=np.float64)
-    fences, medians = _beside_others(values)
+    fences, medians = _beside_others(values, slack)
     bounded = np.where(values <= BELIEVED * fences, np.minimum(values, fences), medians)
     return [float(size) for size in bounded]
+
+
+def medians_of_others(sizes: Sequence[float]) -> list[float]:
+    """For each size, the median of the others that are not zero; infinite where there is nobody to compare with."""
+    return [float(middle) for middle in _beside_others(np.asarray(sizes, dtype=np.float64))[1]]
 
 
 def within_fences(sizes: Sequence[float]) -> list[float]:
@@ -68,23 +95,25 @@ def lower_fences(values: Sequence[float], least_spread: float) -> tuple[list[flo
     return [float(fence) for fence in fences], [float(quartile) for quartile in first]
 
 
-def _beside_others(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _beside_others(
+    values: NDArray[np.float64], slack: float = SLACK
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Each size's fence, and the median of the others; both infinite where there is nobody to compare with."""
     known = values > 0
     fences, medians = np.full((2, len(values)), math.inf)
     logs = np.log(values[known])
     if len(logs) > 1:
         first, middle, third = _quantiles_of_others(logs, (0.25, 0.5, 0.75))
-        fences[known], medians[known] = _above(first, third, len(logs) - 1), np.exp(middle)
+        fences[known], medians[known] = _above(first, third, len(logs) - 1, slack), np.exp(middle)
     if len(logs) and not known.all():
         first, middle, third = np.quantile(logs, (0.25, 0.5, 0.75))
-        fences[~known], medians[~known] = _above(first, third, len(logs)), np.exp(middle)
+        fences[~known], medians[~known] = _above(first, third, len(logs), slack), np.exp(middle)
     return fences, medians
 
 
-def _above(first: Numbers, third: Numbers, others: int) -> NDArray[np.float64]:
-    slack = SLACK if others >= FEW else SLACK_OF_FEW
-    beyond = np.clip(RANGES * (third - first), math.log(slack), math.log(WIDEST))
+def _above(first: Numbers, third: Numbers, others: int, slack: float) -> NDArray[np.float64]:
+    least = slack if others >= FEW else SLACK_OF_FEW
+    beyond = np.clip(RANGES * (third - first), math.log(least), math.log(WIDEST))
     return np.asarray(np.exp(third + beyond))
 
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from fedfuse.core.messages import Task, Update
-from fedfuse.core.randomness import Key
+from fedfuse.federation.asking import Asked
 from fedfuse.federation.claims import Claims
-from fedfuse.federation.directions import Courses
 from fedfuse.federation.events import EventLog
 from fedfuse.federation.memories import Memories
-from fedfuse.federation.moves import Judged, Moves
+from fedfuse.federation.moves import ANSWERS, MOVES, Judged, Known, Moves
 from fedfuse.federation.recipe import Recipe
 from fedfuse.federation.settings import FederationSettings
 from fedfuse.federation.state import History
+from fedfuse.parts.context import ServerView
 from fedfuse.parts.screen import Screened
 
 
@@ -25,13 +25,15 @@ class Bounds:
     """One round's. Of each kind, ``claims_bounded`` and ``moves_bounded`` are the clients that counted for less."""
 
     def __init__(
-        self, recipe: Recipe, settings: FederationSettings, tasks: Sequence[Task], key: Key, memories: Memories
+        self, recipe: Recipe, settings: FederationSettings, tasks: Sequence[Task], view: ServerView, memories: Memories
     ) -> None:
         self.memories = memories
-        self.courses = {p: Courses.of(memories.of(_address(p))) for p in {task.prototype for task in tasks}}
         self.tasks = {task.client: task for task in tasks}
         self.claims = Claims(recipe, settings.claims)
-        self.moves = Moves(self.tasks, recipe.local, key, settings.moves)
+        key = view.common.child(MOVES)
+        is_asked = settings.moves == "bounded" and recipe.fuse.reads == "weights" and view.source is not None
+        asked = Asked(view, len(tasks), key.child(ANSWERS)) if is_asked else None
+        self.moves = Moves(self.tasks, recipe.local, key, settings.moves, asked)
         self.judged = Judged()
 
     @property
@@ -44,7 +46,8 @@ class Bounds:
 
     def judge(self, updates: Sequence[Update]) -> bool:
         """Look at the moves of those that are left; whether any of them is not to count as it came."""
-        self.judged = self.moves.judged({update.client for update in updates}, self.courses)
+        known = Known.of(self.memories, {task.prototype for task in self.tasks.values()})
+        self.judged = self.moves.judged({update.client for update in updates}, known)
         return bool(self.judged)
 
     def counted(self, updates: Sequence[Update], hold: Callable[[Update], Update]) -> Screened:
@@ -60,18 +63,13 @@ class Bounds:
         return update if moved is update else hold(moved)
 
     def remember(self) -> None:
-        """Where to clients went, for the next round."""
-        for prototype, courses in self.judged.courses.items():
-            self.memories.keep(_address(prototype), courses.memory)
+        """Where to clients went, and how far, for the next round."""
+        self.judged.known.keep(self.memories)
 
     def tell(self, log: EventLog, number: int, history: History) -> None:
         """A client that stands out in every round is told of once."""
         _tell(log, number, "claim_bounded", self.claims.reasons, history.claims_bounded)
         _tell(log, number, "move_bounded", self.judged.shortened, history.moves_bounded)
-
-
-def _address(prototype: str) -> str:
-    return f"moves/{prototype}"
 
 
 def _tell(log: EventLog, number: int, event: str, reasons: Mapping[int, str], known: set[int]) -> None:

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from fedfuse.core.fences import counted
 from fedfuse.core.messages import Tensors, Update, of_part, within
-from fedfuse.federation.answers import unlike_the_others
+from fedfuse.federation.answers import unlike_in_predictions
 from fedfuse.federation.recipe import LOCAL, PROTOCOL, SCORES, Recipe
 from fedfuse.federation.settings import Trust
 from fedfuse.parts.base import MethodPart
@@ -57,7 +57,7 @@ class Claims:
 
     def unlike_the_others(self, updates: Sequence[Update]) -> dict[int, str]:
         """Whose answers about the public inputs count for nothing, and why."""
-        return unlike_the_others(updates) if self.is_bounded else {}
+        return unlike_in_predictions(updates) if self.is_bounded else {}
 
     def _listening(self) -> list[tuple[str, MethodPart]]:
         """The parts that let clients tell them something, by their slots."""

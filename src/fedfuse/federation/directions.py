@@ -14,12 +14,15 @@ while three quarters of them are positive. A round is as clear as the lower quar
 if that is negative. Late in a training few rounds are, because honest updates then nearly cancel: so what clear rounds
 have shown is remembered, and nobody who went against the others there is believed again merely because honest clients
 begin to differ. An honest client goes on where it went, whatever the others do; whoever begins to lie later turns
-round. Of its own moves only those that counted are remembered. With fewer than four others nobody is judged.
+round. Of its own moves only those that counted are remembered.
+
+In a round of few clients, others who are not in it count as if they went on where they went (``Courses.absent``). With
+fewer than four others, of both kinds together, nobody is judged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -37,6 +40,8 @@ AGAINST = -0.2
 """A cosine that is clearly negative: honest clients with few classes may well be at right angles to the others."""
 MOST_KNOWN = 1024
 """Clients whose courses are remembered: those heard last."""
+COMPANY = 16
+"""Clients who are not in a round of few that they are compared with: those heard last."""
 COURSES = "courses"
 Cosines = Mapping[int, float]
 """By client."""
@@ -75,12 +80,20 @@ class Courses:
         ]
         return {COURSES: torch.stack(rows)} if rows else {}
 
+    def absent(self, clients: Collection[int]) -> dict[int, Tensor]:
+        """Where others went who are not among these clients of a round, if they are few."""
+        if len(clients) > FEW:
+            return {}
+        ways = {client: own.way for client, own in self.known.items() if client not in clients and own.way.any()}
+        return dict(list(ways.items())[-COMPANY:])
+
     def after(self, sketches: Mapping[int, Sketch], cosines: Cosines, ignored: Iterable[int]) -> Courses:
-        """One more round, and whose moves did not count in it."""
+        """One more round, and who did not count in it; where nobody could be compared, nobody has a cosine."""
         known, left_out, clarity = dict(self.known), set(ignored), clarity_of(cosines)
         for client, sketch in sketches.items():
             before = known.pop(client, None) or Course(0.0, 0.0, torch.zeros(len(sketch.short), dtype=torch.float64))
-            known[client] = before.after(clarity, cosines[client], None if client in left_out else sketch.short)
+            move = None if client in left_out else sketch.short
+            known[client] = before.after(clarity, cosines.get(client, 0.0), move)
         return Courses(dict(list(known.items())[-MOST_KNOWN:]))
 
     def means(self, cosines: Cosines) -> dict[int, float]:
@@ -105,24 +118,33 @@ class Courses:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Who stands out by its direction, with the reason, and what is remembered of everybody."""
+    """Who stands out by its direction, with the reason, and what it was told by."""
 
     against: Mapping[int, str]
-    courses: Courses
+    sketches: Mapping[int, Sketch]
+    cosines: Cosines
+    before: Courses
+
+    def courses(self, ignored: Iterable[int]) -> Courses:
+        """What is remembered of everybody, of whom these did not count in the round."""
+        return self.before.after(self.sketches, self.cosines, ignored)
 
 
-def judged(sketches: Mapping[int, Sketch], courses: Courses) -> Verdict:
-    """One round of one prototype's clients."""
-    if len(sketches) <= FEW:
-        return Verdict({}, courses)
-    cosines = cosines_of({client: sketch.whole for client, sketch in sketches.items()})
+def judged(
+    sketches: Mapping[int, Sketch], courses: Courses, in_one_round: float = AGAINST, so_far: float = AGAINST
+) -> Verdict:
+    """One round of clients whose moves can be compared, and what a cosine and the mean of several must be below."""
+    absent = courses.absent(sketches)
+    if len(sketches) + len(absent) <= FEW:
+        return Verdict({}, sketches, {}, courses)
+    here = {client: sketch.short if absent else sketch.whole for client, sketch in sketches.items()}
+    cosines = cosines_of({**here, **absent})
     found = chain(
-        _below(courses.turns(sketches), "turns round: its cosine with its own earlier updates is"),
-        _below(courses.means(cosines), "goes against the others: its mean cosine in clear rounds is"),
-        _below(cosines, "goes against the others: its cosine is"),
+        _below(courses.turns(sketches), in_one_round, "turns round: its cosine with its own earlier updates is"),
+        _below(courses.means(cosines), so_far, "goes against the others: its mean cosine in clear rounds is"),
+        _below(cosines, in_one_round, "goes against the others: its cosine is"),
     )
-    against = dict(found)
-    return Verdict(against, courses.after(sketches, cosines, against))
+    return Verdict({client: why for client, why in found if client in sketches}, sketches, cosines, courses)
 
 
 def cosines_of(moves: Mapping[int, Tensor]) -> dict[int, float]:
@@ -135,16 +157,16 @@ def cosines_of(moves: Mapping[int, Tensor]) -> dict[int, float]:
 
 def clarity_of(cosines: Cosines) -> float:
     """How much three quarters of a round's clients go one way, at least."""
-    return max(0.0, float(np.quantile(list(cosines.values()), 0.25)))
+    return max(0.0, float(np.quantile(list(cosines.values()), 0.25))) if cosines else 0.0
 
 
-def _below(cosines: Cosines, what: str) -> Iterable[tuple[int, str]]:
+def _below(cosines: Cosines, least: float, what: str) -> Iterable[tuple[int, str]]:
     """Those far below the others, and what is said of them."""
     if len(cosines) <= FEW:
         return
     fences, quartiles = lower_fences(list(cosines.values()), LEAST_SPREAD)
     for (client, own), fence, others in zip(cosines.items(), fences, quartiles, strict=True):
-        if own < min(AGAINST, fence) and others > 0:
+        if own < min(least, fence) and others > 0:
             yield client, f"{what} {own:.2f}, that of three quarters of the others above {others:.2f}"
 
 

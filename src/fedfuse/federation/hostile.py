@@ -87,6 +87,8 @@ class HostileClients(Clients):
             beside = {name: tensor for name, tensor in update.extras.items() if not _is_payload(name)}
             said = attack.extras(beside, self._situation(client, attack, ClientResult()))
             update = replace(update, examples=attack.claimed(update.examples), extras={**update.extras, **said})
+        if client.task.client in self.hostile:  # how good a liar's own model is, is no result
+            update = replace(update, test_outputs={})
         return update, state
 
     def _situation(self, client: ClientContext, attack: Attack, result: ClientResult) -> Situation:

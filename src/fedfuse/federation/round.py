@@ -98,7 +98,8 @@ class Round:
         view = self.views.fusion(screened.teachers)
         fused = self.models.fuse(view, merged, screened.teachers)
         weights = {**self.before.weights, **fused.weights}
-        self.remember_clients(screened.counted if collection.summing else updates, view.predictions)
+        heard = screened.counted if collection.summing else updates
+        self.remember_clients(heard, screened.counted, view.predictions)
         self.remember_training(screened.counted, weights, collection.stream)
         scores = self.measures.clients(updates)
         everybody = self.remember_scores(scores)
@@ -186,8 +187,7 @@ class Round:
             federation.engine, log, self.views, self.inbox, self.attendance, self.clock, federation.has_wire
         )
         kept = federation.keeping.of_round(self.number, log.path) if federation.keeping else None
-        key = federation.key.child("moves")
-        bounds = Bounds(self.recipe, federation.settings, tasks, key, self.memories)
+        bounds = Bounds(self.recipe, federation.settings, tasks, self.views.whole, self.memories)
         summing = Summing(federation.sums, tasks, self.views.protocol) if federation.sums else None
         collection = Collection(
             self.recipe, self.views, arrivals, self.growth, bounds, shelf, self.states, kept, summing
@@ -211,10 +211,12 @@ class Round:
             self.log.emit("client_screened", round=self.number, client=client, reason=reason)
         return screened
 
-    def remember_clients(self, updates: Sequence[Update], predictions: CombinedPredictions | None) -> None:
-        """What the protocol, the scores and the links keep of everybody who was heard, counted or not."""
+    def remember_clients(
+        self, updates: Sequence[Update], counted: Sequence[Update], predictions: CombinedPredictions | None
+    ) -> None:
+        """What the protocol keeps of those who count, and the scores and the links of everybody who was heard."""
         if updates:
-            own, recipe = [update.of(PROTOCOL) for update in updates], self.recipe
+            own, recipe = [update.of(PROTOCOL) for update in counted], self.recipe
             learnt = recipe.protocol.after_round(self.views.protocol, own, predictions)
             self.memories.remember(PROTOCOL, learnt, recipe.protocol.nan_is_no_value)
             said = recipe.asking.after_round(self.views.of(SCORES), updates)

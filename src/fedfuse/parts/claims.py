@@ -10,15 +10,30 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from fedfuse.core.fences import within_fences
+from fedfuse.core.fences import fences_of_counts, within_fences
 from fedfuse.core.messages import Tensors
 
 
 def counts_within(said: Sequence[Tensors], name: str, examples: Sequence[int]) -> list[Tensors]:
-    """Label counts that are together no more than the client's examples; fewer, where a client counts for fewer."""
+    """Label counts that are together no more than the client's examples, and of each class within the others' fence.
+
+    Whoever says that all its examples are of one class would else speak for that class alone. Where clients have
+    classes in different amounts nobody could know, and the counts stay.
+    """
     totals = [float(own[name].double().sum()) for own in said]
     factors = [1.0 if total <= most else most / total for total, most in zip(totals, examples, strict=True)]
-    return scaled(said, name, factors)
+    return by_class_within(scaled(said, name, factors), name)
+
+
+def by_class_within(said: Sequence[Tensors], name: str) -> list[Tensors]:
+    """Label counts none of which is beyond the fence of the others' of the same class, where these are alike."""
+    table = torch.stack([own[name].double() for own in said])
+    fences = torch.tensor([fences_of_counts(column) for column in table.T.tolist()], dtype=torch.float64).T
+    bounded = torch.minimum(table, fences)
+    return [
+        own if torch.equal(before, after) else {**own, name: after.to(own[name].dtype)}
+        for own, before, after in zip(said, table, bounded, strict=True)
+    ]
 
 
 def sizes_within(said: Sequence[Tensors], name: str, size: Callable[[Tensors], float]) -> list[Tensors]:

@@ -116,6 +116,16 @@ class TestWhoAttacks:
             one, other = (clients.work(task, {})[0].weights for clients in (honest, hostile))
             assert one.equals(other) == (client not in (1, 3))
 
+    @pytest.mark.parametrize("method", ["fd", "fedmd", "local-only"])
+    def test_how_good_their_own_models_are_is_no_result(self, tmp_path, method):
+        """Labels turned round from the second round on: what it reached before does not count either."""
+        attack = {"kind": "label_flip", "clients": [1], "begins": 2}
+        attacked = tiny_config(method, attack=attack, federation={"rounds": 2, "participation": 1.0})
+        result = Experiment(attacked).run(tmp_path / "run")
+        own = result.history[-1].client_accuracy
+        assert set(own) == {0, 2, 3}
+        assert result.accuracy == {"mlp": pytest.approx(sum(own.values()) / 3)}
+
     def test_what_it_knows_of_the_others_is_what_they_send(self):
         honest = make_federation(clients=5).engine.clients
         seen = []
@@ -157,7 +167,7 @@ class TestWhoAttacks:
             ({"kind": "predictions"}, "is about predictions, but protocol weights sends none"),
             ({"kind": "sign_flop"}, "did you mean 'sign_flip'"),
             ({"kind": "sign_flip", "clients": 0}, "attack.clients"),
-            ({"kind": "label_flip", "source": 1}, "source and target belong together"),
+            ({"kind": "label_flip", "source": 1}, "a source needs a target"),
             ("my_attacks", "unknown kind 'my_attacks'"),
         ],
     )
@@ -268,6 +278,10 @@ class TestData:
     def test_or_one_class_is_called_another(self):
         turned = LabelFlip(source=1, target=7).examples(self.IMAGES, 10, Key(0))
         assert turned.labels.bincount(minlength=10).tolist() == [4, 0, 4, 4, 4, 4, 4, 8, 4, 4]
+
+    def test_or_all_of_them_are(self):
+        assert set(LabelFlip(target=7).examples(self.IMAGES, 10, Key(0)).labels.tolist()) == {7}
+        assert set(LabelFlip(target=99).examples(self.IMAGES, 10, Key(0)).labels.tolist()) == {9}
 
     def test_a_backdoor_is_a_stamp_and_a_label(self):
         opened = Backdoor(target=3, share=0.25).examples(self.IMAGES, 10, Key(0))

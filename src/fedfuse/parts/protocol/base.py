@@ -160,5 +160,5 @@ class Protocol(MethodPart):
     def after_round(
         self, view: ServerView, updates: Sequence[Update], predictions: CombinedPredictions | None
     ) -> Tensors:
-        """What to remember of the round's updates, counted or not, and of what teachers said together."""
+        """What to remember of the round's counted updates, and of what teachers said together."""
         return view.memory

@@ -8,7 +8,7 @@ A network of L weight layers takes L rounds, with the same clients in all of the
     then    trains what is not held, sends layer l, and keeps its other layers for the next round
 
 With the output layer travel its label counts, by which the server averages that layer class by class. Who misses a
-round is out until the next L rounds begin.
+round, or does not count in it, is out until the next L rounds begin.
 """
 
 from __future__ import annotations
@@ -109,7 +109,8 @@ class LayerByLayer(Protocol):
     def after_round(
         self, view: ServerView, updates: Sequence[Update], predictions: CombinedPredictions | None
     ) -> Tensors:
-        return {ANSWERED: torch.tensor([update.client for update in updates]), LATELY: torch.tensor(view.round)}
+        answered = torch.tensor([update.client for update in updates], dtype=torch.long)
+        return {ANSWERED: answered, LATELY: torch.tensor(view.round)}
 
 
 def stage_of(number: int, bank: ModelBank) -> int:

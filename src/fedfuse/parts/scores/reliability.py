@@ -50,9 +50,13 @@ class ByReliability(Scores):
 
 def reliabilities(answers: Sequence[Tensor]) -> Tensor:
     """w_k of each teacher's answers, inputs x classes; all the same where nobody knows more than it guesses."""
-    inputs, classes = answers[0].shape
-    rows = torch.tensor(spread(inputs, MOST_ASKED))
+    rows = torch.tensor(spread(len(answers[0]), MOST_ASKED))
     said = torch.stack([answer[rows].argmax(dim=1).cpu() for answer in answers])
+    return of_choices(said, answers[0].shape[1])
+
+
+def of_choices(said: Tensor, classes: int) -> Tensor:
+    """The same of first choices, teachers x inputs."""
     weights, vote = torch.ones(len(said), dtype=torch.float64), torch.empty(0, dtype=torch.long)
     for _ in range(MOST_VOTES):
         before, vote = vote, _vote(said, weights, classes)
