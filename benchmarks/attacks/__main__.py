@@ -1,4 +1,5 @@
-"""Measure what is missing, print the tables, and with ``--write`` put them into docs/robustness.md.
+"""Measure what is missing, print the tables, and with ``--write`` put them into docs/results/attacks.md, and the worst
+of all attacks into docs/robustness.md.
 
 python -m benchmarks.attacks [digits mnist] [--families one-fedavg fedavg ...] [--shares 0.4] [--seeds 2] [--write]
 
@@ -12,7 +13,7 @@ import argparse
 import multiprocessing
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -20,12 +21,16 @@ import torch
 from benchmarks.attacks.grid import DATA, FAMILIES, SHARES, cells
 from benchmarks.attacks.play import Job, Numbers, measured
 from benchmarks.attacks.store import Store
-from benchmarks.attacks.tables import backdoors, text
+from benchmarks.attacks.tables import everything, summary
 from benchmarks.page import write_table
 from fedfuse.core.errors import FedfuseError
 
 ROOT = Path(__file__).parents[2]
-PAGE, STORE = ROOT / "docs" / "robustness.md", ROOT / ".attacks"
+STORE = ROOT / ".attacks"
+PAGES: Mapping[Path, Callable[[Store, str], str]] = {
+    ROOT / "docs" / "results" / "attacks.md": everything,
+    ROOT / "docs" / "robustness.md": summary,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -38,10 +43,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if not _is_there(data, missing):
             continue
         _measure(missing, store, options.jobs)
-        results = "\n\n".join(filter(None, [text(store, data), backdoors(store, data)]))
-        print(results)
-        if options.write:
-            write_table(PAGE, f"attacks on {data}", f"\n{results}\n")
+        for page, tables in PAGES.items():
+            results = tables(store, data)
+            print(results)
+            if options.write:
+                write_table(page, f"attacks on {data}", f"\n{results}\n")
 
 
 def _measure(jobs: Sequence[Job], store: Store, processes: int) -> None:
@@ -81,7 +87,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--shares", nargs="+", type=float, default=list(SHARES), choices=list(SHARES))
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
-    parser.add_argument("--write", action="store_true", help="also into docs/robustness.md")
+    parser.add_argument("--write", action="store_true", help="also into the pages")
     options = parser.parse_args(arguments)
     for data in options.data:
         if data not in DATA:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from fedfuse.experiment.config import ExperimentConfig, Raw, merge, validate
@@ -30,8 +30,9 @@ DATA: Mapping[str, Raw] = {
         "federation": {"rounds": 10},
     },
 }
+ONE_MODEL: Raw = {"mlp": {"arch": "mlp", "hidden": [64]}}
+THREE_MODELS: Raw = {**ONE_MODEL, "deep": {"arch": "mlp", "hidden": [32, 32]}, "cnn": {"arch": "cnn1"}}
 COMMON: Raw = {
-    "models": {"mlp": {"arch": "mlp", "hidden": [64]}},
     "evaluation": {"ensemble": False, "pictures": False, "every": 1000},
     "compute": {"device": "cpu", "threads": 1},
     "engine": {"workers": 1},
@@ -49,6 +50,7 @@ ATTACKS: Mapping[str, tuple[Raw, ...]] = {
     "scaled x 20": ({"kind": "scaled"},),
     "Gaussian": ({"kind": "gaussian"},),
     "label flip": ({"kind": "label_flip"},),
+    "one class": ({"kind": "label_flip", "target": 0},),
     "backdoor": ({"kind": "backdoor"},),
     "a little is enough": ({"kind": "a_little_is_enough"},),
     "inner product": ({"kind": "inner_product"},),
@@ -60,8 +62,12 @@ ATTACKS: Mapping[str, tuple[Raw, ...]] = {
     "sleeper": ({"kind": "sign_flip", "factor": 2.0, "begins": 5},),
     "on and off": ({"kind": "sign_flip", "factor": 2.0, "every": 2},),
 }
-ONE: Mapping[str, tuple[Raw, ...]] = {"refused": ({"kind": "scaled", "factor": 1e38},), **ATTACKS}
-"""Attacks of a single client; the first sends what is infinite and is refused, which leaves what the others have."""
+NOBODY, GONE = "none", "refused"
+REFUSED: Mapping[str, tuple[Raw, ...]] = {GONE: ({"kind": "benchmarks.attacks.refused:Refused"},)}
+"""A client of which nothing counts, which leaves what the others have."""
+KNOWING = ("a little is enough", "inner product", "min-max", "mimic")
+ALONE: Mapping[str, tuple[Raw, ...]] = {name: parts for name, parts in ATTACKS.items() if name not in KNOWING}
+"""Those that need not know the weights of others, of whom few may have the same architecture."""
 FALSE_PREDICTIONS: Mapping[str, tuple[Raw, ...]] = {
     say: ({"kind": "predictions", "say": say},) for say in ("shifted", "constant", "reversed", "noise")
 }
@@ -148,6 +154,8 @@ class Cell:
     def config(self, seed: int) -> ExperimentConfig:
         family = FAMILIES[self.family]
         raw = merge(merge(COMMON, DATA[self.data]), {"method": family.method, "seed": seed})
+        raw["models"] = family.models
+        raw["federation"] = {**raw["federation"], **family.federation}
         raw["partition"] = {**PARTITIONS[self.partition], "clients": family.clients}
         raw = merge(raw, _told(family.defences[self.defence], self.share or SUSPECTED, raw["training"]))
         if self.share:
@@ -166,11 +174,18 @@ class Family:
     attacks: Mapping[str, tuple[Raw, ...]]
     shares: tuple[float, ...]
     partitions: tuple[str, ...]
+    models: Raw = field(default_factory=lambda: ONE_MODEL)
+    federation: Raw = field(default_factory=dict)
+
+    @property
+    def is_by_default(self) -> bool:
+        """Whether nothing but the defaults contains its one attacker."""
+        return self.defences is BY_DEFAULT
 
     def cells(self, data: str, name: str) -> Iterator[Cell]:
         for partition in self.partitions:
             for defence in self.defences:
-                yield Cell(data, partition, name, defence, "none", 0.0)
+                yield Cell(data, partition, name, defence, NOBODY, 0.0)
                 for attack in self.attacks:
                     for share in self.shares:
                         yield Cell(data, partition, name, defence, attack, share)
@@ -180,12 +195,24 @@ BY_DEFAULT = {name: DEFENCES[name] for name in ("none (`taken`)", "bounds (defau
 EVERYWHERE = ("iid", "dirichlet 1", "dirichlet 0.3", "dirichlet 0.1")
 FAMILIES: Mapping[str, Family] = {
     "one-fedavg": Family(
-        "FedAvg, one client of ten attacks", {"name": "fedavg"}, 10, BY_DEFAULT, ONE, (0.1,), EVERYWHERE
+        "FedAvg, one client of ten attacks",
+        {"name": "fedavg"}, 10, BY_DEFAULT, {**REFUSED, **ATTACKS}, (0.1,), EVERYWHERE,
     ),
-    "one-feddf": Family("FedDF, one client of ten attacks", DISTILLED, 10, BY_DEFAULT, ONE, (0.1,), EVERYWHERE),
+    "few-fedavg": Family(
+        "FedAvg of three clients a round, twice as many rounds, one client of ten attacks",
+        {"name": "fedavg"}, 10, BY_DEFAULT, {**REFUSED, **ATTACKS}, (0.1,), EVERYWHERE,
+        federation={"participation": 0.3, "rounds": 20},
+    ),
+    "one-feddf": Family(
+        "FedDF, one client of ten attacks", DISTILLED, 10, BY_DEFAULT, {**REFUSED, **ATTACKS}, (0.1,), EVERYWHERE
+    ),
+    "one-mixed": Family(
+        "FedDF of three architectures, one client of ten attacks",
+        DISTILLED, 10, BY_DEFAULT, {**REFUSED, **ALONE}, (0.1,), EVERYWHERE, THREE_MODELS,
+    ),
     "one-predictions": Family(
         "One-shot predictions (FedED-w0), one client of ten attacks",
-        PREDICTED, 10, BY_DEFAULT, FALSE_PREDICTIONS, (0.1,), EVERYWHERE,
+        PREDICTED, 10, BY_DEFAULT, {**REFUSED, **FALSE_PREDICTIONS}, (0.1,), EVERYWHERE,
     ),
     "fedavg": Family(
         "FedAvg with defences", {"name": "fedavg"}, 20, DEFENCES, ATTACKS, SHARES[1:], ("iid", "dirichlet 1")

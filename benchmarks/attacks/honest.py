@@ -14,10 +14,9 @@ from statistics import mean, stdev
 
 import torch
 
+from benchmarks.attacks.play import accuracy_of, finished
 from benchmarks.page import write_table
 from fedfuse import Experiment, FedfuseError
-from fedfuse.experiment.assembly import build
-from fedfuse.federation.events import EventLog
 from fedfuse.federation.state import History
 
 PAGE = Path(__file__).parents[2] / "docs" / "robustness.md"
@@ -100,13 +99,9 @@ def row(name: str, preset: str, changes: Sequence[str], method: str, seeds: int)
 def played(preset: str, assignments: Sequence[str], method: str) -> Honest:
     settings = ["engine.workers=1", "compute.threads=1", "evaluation.every=1000", "evaluation.ensemble=false"]
     config = Experiment.load(preset, [f"method={method}", *assignments, *settings]).config
-    built = build(config, EventLog())
-    snapshot = built.federation.start()
-    for _ in range(config.federation.rounds):
-        snapshot = built.federation.advance(snapshot)
+    _, snapshot = finished(config)
     history = snapshot.server.history
-    accuracies = [own.accuracy for own in history[-1].prototypes.values() if own.accuracy is not None]
-    return Honest(100 * mean(accuracies), sum(len(record.clients) for record in history), _touched(history))
+    return Honest(accuracy_of(snapshot), sum(len(record.clients) for record in history), _touched(history))
 
 
 def _touched(history: History) -> int:

@@ -1,6 +1,8 @@
-"""One experiment from its start to its last round, without files: how good its model is, and how open a backdoor."""
+"""One experiment from its start to its last round, without files: how good its models are, and how open a backdoor."""
 
 from __future__ import annotations
+
+from statistics import fmean
 
 import torch
 
@@ -22,21 +24,34 @@ def measured(job: Job) -> tuple[Job, Numbers]:
 
 
 def played(cell: Cell, seed: int) -> Numbers:
-    """The accuracy after the last round, in percent, and of a backdoor how often it opens."""
+    """The models' mean accuracy after the last round, in percent, and of a backdoor how often it opens."""
     config = cell.config(seed)
+    built, snapshot = finished(config)
+    opened = [_opened(built, snapshot, one) for one in config.attack if isinstance(one, Backdoor)]
+    return {"accuracy": accuracy_of(snapshot), **({"success": 100 * opened[0]} if opened else {})}
+
+
+def finished(config: ExperimentConfig) -> tuple[Built, Snapshot]:
+    """After the last round."""
     built = build(config, EventLog(), loaded=_loaded(config))
     snapshot = built.federation.start()
     for _ in range(config.federation.rounds):
         snapshot = built.federation.advance(snapshot)
     built.federation.engine.close()
-    accuracy = snapshot.server.history[-1].prototypes["mlp"].accuracy
-    assert accuracy is not None, "the last round is always evaluated"
-    opened = [_opened(built, snapshot, one) for one in config.attack if isinstance(one, Backdoor)]
-    return {"accuracy": 100 * accuracy, **({"success": 100 * opened[0]} if opened else {})}
+    return built, snapshot
+
+
+def accuracy_of(snapshot: Snapshot, of_ensemble: bool = False) -> float:
+    """The mean of the models', in percent, or the ensemble's; the last round is always evaluated."""
+    last = snapshot.server.history[-1]
+    reached = [last.ensemble_accuracy] if of_ensemble else [own.accuracy for own in last.prototypes.values()]
+    return 100 * fmean(value for value in reached if value is not None)
 
 
 def _opened(built: Built, snapshot: Snapshot, backdoor: Backdoor) -> float:
-    model = built.federation.bank.lend("mlp", snapshot.server.weights["mlp"]).eval()
+    """Of the first model."""
+    name, weights = next(iter(snapshot.server.weights.items()))
+    model = built.federation.bank.lend(name, weights).eval()
     test, transform, compute = built.splits.test, built.clients.transform, built.compute
 
     def predict(raw: torch.Tensor) -> torch.Tensor:

@@ -1,6 +1,6 @@
 """Tables of docs/audit.md and docs/reveals.md: print them, and with ``--write`` put them there.
 
-python -m benchmarks.reveals [audit] [methods] [--write] [--folder .bench/reveals]
+python -m benchmarks.reveals [audit] [methods] [digits] [mnist] [--write] [--folder .bench/reveals]
 """
 
 from __future__ import annotations
@@ -8,16 +8,18 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from benchmarks.page import write_table
-from benchmarks.reveals import attacked, methods
+from benchmarks.reveals import attacked, audits, methods
 from fedfuse.core.errors import FedfuseError
 
 DOCS = Path(__file__).parents[2] / "docs"
 TABLES: dict[str, tuple[str, Callable[[Path], str]]] = {
     "audit": ("audit.md", attacked.table),
     "methods": ("reveals.md", methods.table),
+    **{data: ("reveals.md", partial(audits.table, data=data)) for data in audits.DATA},
 }
 
 

@@ -44,7 +44,7 @@ def table(folder: Path) -> str:
         "|---|---|---|---|---|---|---|",
     ]
     for number, (way, config) in enumerate(rows()):
-        result = _result(config, folder / str(number))
+        result = played(Experiment(config), folder / str(number))
         found = fedfuse.audit(result.folder.path, SHADOWS)
         epsilon = "∞" if result.epsilon is None else f"{result.epsilon:.2f}"
         accuracy = 100 * max(result.accuracy.values())
@@ -62,7 +62,7 @@ def _weights(rounds: int, training: dict[str, Any]) -> dict[str, Any]:
     return {**BASE, "federation": federation, "training": training, "method": "fedavg"}
 
 
-def _result(config: dict[str, Any], folder: Path) -> fedfuse.RunResult:
+def played(experiment: Experiment, folder: Path) -> fedfuse.RunResult:
     if (folder / "summary.json").exists():
         return fedfuse.load_run(folder)
-    return Experiment(config).run(folder)
+    return experiment.run(folder)
