@@ -24,7 +24,7 @@ test-long: $(VENV)/installed-dev
 # chromium-driver are installed if they are missing and that is possible.
 test-browser: $(VENV)/installed-dev
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
-		apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y chromium chromium-driver >/dev/null; } || \
+		apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 install -y chromium chromium-driver >/dev/null; } || \
 		{ echo "the tests of pages need chromium and chromedriver; on Debian: sudo apt-get install chromium chromium-driver"; exit 2; }
 	$(RUN) pytest -m browser tests/browser
 

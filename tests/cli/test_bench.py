@@ -86,6 +86,7 @@ def test_an_unknown_workload_is_one_sentence() -> None:
         fedfuse.bench(["W9"])
 
 
+@pytest.mark.long
 def test_a_real_bench_of_a_tiny_workload(tmp_path: Path) -> None:
     (workload,) = pick(["w3"])
     ours = tuple(workload.contender(name) for name in ("plain loop", "fedfuse"))

@@ -51,6 +51,7 @@ def finished_rounds(folder: Path) -> int:
     return min(log.read_text().count('"round_finished"') if log.exists() else 0 for log in logs)
 
 
+@pytest.mark.long
 def test_ended_in_any_way_it_leaves_nobody_and_the_same_command_goes_on(
     tmp_path: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:

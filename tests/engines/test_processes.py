@@ -43,6 +43,7 @@ def in_the_middle(process: Forked, out: Path) -> set[int]:
 
 
 @linux
+@pytest.mark.long
 def test_killed_interrupted_and_finished_by_another_engine(tmp_path):
     config = tiny_config("scaffold", federation={"rounds": 6, "participation": 0.75})
     expected = Experiment(config).run(tmp_path / "straight")

@@ -11,6 +11,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import time
 from base64 import b64encode
 from pathlib import Path
 
@@ -272,6 +273,18 @@ class TestRuns:
             link.send_signal(signal.SIGTERM)
             assert link.wait(timeout=60) == 0
             wait_until(lambda: not any(command_of(pid) for pid in children), short.story)
+
+    def test_a_party_that_never_ends_its_request_does_not_keep_it_up(self, tmp_path):
+        with Deployment(tmp_path, nodes=1) as short:
+            words = {**credentials(short.keys / "client-0"), **PROTOBUF, "host": "127.0.0.1", "content-length": "1000"}
+            head = "".join(f"{name}: {value}\r\n" for name, value in words.items())
+            with socket.create_connection((short.host, short.port)) as plain:
+                slow = short.trust().wrap_socket(plain, server_hostname=short.host)
+                slow.sendall(f"POST /v1/fleet/pull-messages HTTP/1.1\r\n{head}\r\nhalf of it".encode())
+                time.sleep(1)
+                link = short.processes["link"]
+                link.send_signal(signal.SIGTERM)
+                assert link.wait(timeout=60) == 0
 
 
 class TestServerAppsOfAnotherUser:

@@ -12,7 +12,7 @@ from fedfuse.core.errors import DataError
 from tests.fuzzing.harness import TooSlow, case_of, run, targets
 
 TARGETS, _ = targets()
-CASES, FEWER = 2250, 250
+CASES, FEWER = 1000, 120
 SLOW = (
     "adapter_folders",
     "checkpoint",

@@ -250,7 +250,7 @@ class TestCommand:
         command = [sys.executable, "-m", "fedfuse", "export", *arguments]
         return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, env=environment)
 
-    @pytest.mark.parametrize("file", ["m.onnx", "m.pt"])
+    @pytest.mark.parametrize("file", [pytest.param("m.onnx", marks=pytest.mark.long), "m.pt"])
     def test_says_what_it_wrote_and_nothing_of_torchs_affairs(self, folder, file):
         pytest.importorskip("onnxruntime")
         done = self.run(folder, "run", "--to", file)

@@ -138,6 +138,7 @@ def program(name: str, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
 
 
+@pytest.mark.long
 def test_fusions_that_are_killed_end_with_the_same_bytes():
     """By SIGKILL, while models answer, in the lesson and while the result is written; the other cases take longer."""
     done = program("fusions", "distil", "--trials", "3", "--seed", "5")

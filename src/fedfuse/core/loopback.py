@@ -24,6 +24,8 @@ AT_ONCE = 16
 """Requests; more than these are hung up on."""
 PATIENCE = 5.0
 """Seconds for a request to be said."""
+LOOKING = 0.05
+"""Seconds between two looks at whether it is over."""
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
@@ -58,7 +60,7 @@ def serve(address: str, pages: Pages) -> Iterator[str]:
         server = _Server(ADDRESSES[host], port, pages)
     except OSError as error:
         raise ConfigError(f"{address}: {error.strerror or error}; choose another port") from None
-    thread = threading.Thread(target=server.serve_forever, name="loopback", daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(LOOKING,), name="loopback", daemon=True)
     thread.start()
     try:
         yield f"http://{f'[{host}]' if ':' in host else host}:{server.server_address[1]}/"
@@ -83,6 +85,7 @@ class _Server(ThreadingHTTPServer):
 
     daemon_threads = True
     block_on_close = False
+    request_queue_size = 64  # those beyond it would try again only after a second
 
     def __init__(self, host: str, port: int, pages: Pages) -> None:
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET

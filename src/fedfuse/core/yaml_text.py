@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -24,11 +26,17 @@ def load_yaml(text: str, where: str) -> Any:
     """The value that a text stands for, or one sentence about what is wrong with it."""
     check_length(len(text), where)
     try:
-        return yaml.load(text, Loader=_Loader)
+        return copy.deepcopy(_parsed(text))
     except yaml.YAMLError as error:
         raise ConfigError(f"{where} is not YAML: {_problem(error)}") from None
     except (ValueError, OverflowError):  # a character or version whose number is too high
         raise ConfigError(f"{where} is not YAML: a number in it is too high") from None
+
+
+@lru_cache(maxsize=8)
+def _parsed(text: str) -> Any:
+    """A run that goes on reads its own file several times, which takes long."""
+    return yaml.load(text, Loader=_Loader)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

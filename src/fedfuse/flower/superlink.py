@@ -35,7 +35,15 @@ from fedfuse.flower.superexec import SuperExec
 
 flower: Any = import_module("flwr.superlink.cli.flower_superlink")  # beside a function of the same name
 logger = logging.getLogger("flwr")
-WEB = {"http": "h11", "ws": "none", "proxy_headers": False, "server_header": False}
+LAST_WORDS = 5
+"""Seconds in which requests may end after the SuperLink was told to; connections that stay open would keep it up."""
+WEB = {
+    "http": "h11",
+    "ws": "none",
+    "proxy_headers": False,
+    "server_header": False,
+    "timeout_graceful_shutdown": LAST_WORDS,
+}
 """How the web server is set: the parser that puts an end to endless heads, no websockets, no word of a caller's about
 where a request comes from."""
 

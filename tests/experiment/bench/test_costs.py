@@ -95,7 +95,8 @@ def operations_by_hand(work: Work, folder: Path) -> int:
 
 @pytest.mark.parametrize("work", [WORK, IMAGES], ids=lambda work: work.network)
 def test_a_step_asks_torch_for_what_a_hand_written_one_does(work: Work, tmp_path: Path) -> None:
-    """The difference that a second epoch makes is steps and nothing else."""
+    """The difference that a second epoch makes is steps and nothing else; proofs of the network are made before."""
+    run(work, tmp_path)
     longer = replace(work, epochs=2)
     steps = work.rounds * work.sampled * work.examples // work.batch
     ours = operations_of_fedfuse(longer, tmp_path) - operations_of_fedfuse(work, tmp_path)

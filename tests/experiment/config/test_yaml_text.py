@@ -72,6 +72,12 @@ def test_what_no_experiment_says(text: str, sentence: str) -> None:
     assert len(str(caught.value)) < 300
 
 
+def test_what_becomes_of_a_value_does_not_change_what_its_text_stands_for() -> None:
+    text = "method: {screen: [{kind: krum}]}"
+    load_yaml(text, "here")["method"]["screen"].clear()
+    assert load_yaml(text, "here") == {"method": {"screen": [{"kind": "krum"}]}}
+
+
 def test_merge_keys_and_aliases_are_what_yaml_says() -> None:
     text = """
     base: &base {arch: mlp, hidden: [8]}

@@ -107,6 +107,7 @@ def test_a_larger_budget_adds_to_what_is_there(tmp_path: Path, whole: Sweep) -> 
     assert told(sweep(tmp_path / "sweep", budget=2)) == told(whole), "what was tried stays"
 
 
+@pytest.mark.long
 def test_side_by_side_it_comes_to_the_same_as_one_by_one(tmp_path: Path) -> None:
     """The trials that run together know nothing of each other, however many really do."""
     small = {"over": OVER[:1], "budget": 6, "prune": True}

@@ -120,7 +120,7 @@ def test_until_there_are_teachers_the_source_is_noise():
     assert torch.equal(opened.raw, Synthesised(**SMALL).open(images()).raw)
 
 
-@pytest.mark.parametrize("source", [SMALL, BOOSTED])
+@pytest.mark.parametrize("source", [pytest.param(SMALL, marks=pytest.mark.long), BOOSTED])
 def test_it_keeps_the_laws_of_parts(source):
     check_part(Synthesised(**source), workers=source is SMALL)
 
