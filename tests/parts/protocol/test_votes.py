@@ -43,6 +43,16 @@ def answer(votes, client):
 
 
 class TestCounting:
+    @pytest.mark.parametrize("clients", range(1, 50))
+    def test_all_votes_are_enough_however_many_they_are(self, clients):
+        """Six sixths, added up, are 0.9999999999999999."""
+        said = torch.tensor([[0.0, 1.0, 0.0]])
+        share = torch.tensor(1 / clients, dtype=torch.float64)
+        assert bool(Votes(least=1.0).combine([said] * clients, [share] * clients).answered.all())
+        share = torch.tensor(1 / (2 * clients), dtype=torch.float64)
+        halves = [said, said.roll(1, dims=1)] * clients
+        assert bool(Votes(least=0.5).combine(halves, [share] * len(halves)).answered.all())
+
     @settings(max_examples=40, deadline=None)
     @given(
         st.lists(st.lists(st.integers(0, 2), min_size=4, max_size=4), min_size=1, max_size=6),

@@ -36,6 +36,8 @@ from fedfuse.parts.protocol.predictions import Predictions
 from fedfuse.runtime.predict import logits_on
 from fedfuse.runtime.source import Source
 
+SHARES_OFF = 1e-9
+"""By how much clients' shares may miss their exact sum: six sixths, added up, are a little below 1."""
 FIRST = "first"
 """Where a client's state has the weights that its teachers begin with."""
 
@@ -121,5 +123,5 @@ class Votes(Predictions):
         total = torch.zeros_like(outputs[0], dtype=torch.float64)
         for said, coefficient in zip(outputs, coefficients, strict=True):
             total += coefficient.double() * said.double()
-        enough = total.amax(dim=1) >= self.least
+        enough = total.amax(dim=1) >= self.least - SHARES_OFF
         return CombinedPredictions(self.as_sent(total) * enough.unsqueeze(1), are_logits=False, answered=enough)
