@@ -32,7 +32,7 @@ from tests.helpers import files_of, tiny_config, without_seconds
 
 BIN = Path(sys.executable).parent
 FEDFUSE = (sys.executable, "-m", "fedfuse", "flower")
-PATIENCE = 240.0
+PATIENCE = 480.0
 """Seconds until a test gives up waiting for something that takes a few: a busy machine must not fail it."""
 ENGINE = {"kind": "flower", "wait": PATIENCE, "timeout": PATIENCE, "quorum": 0.5, "poll": 0.2}
 REAL_PROCESSES = [
