@@ -47,6 +47,7 @@ PARTITIONS: Mapping[str, Raw] = {
 ATTACKS: Mapping[str, tuple[Raw, ...]] = {
     "sign flip": ({"kind": "sign_flip"},),
     "sign flip x 5": ({"kind": "sign_flip", "factor": 5.0},),
+    "sign flip, last layer": ({"kind": "sign_flip", "factor": 2.0, "layers": "last"},),
     "scaled x 20": ({"kind": "scaled"},),
     "Gaussian": ({"kind": "gaussian"},),
     "label flip": ({"kind": "label_flip"},),

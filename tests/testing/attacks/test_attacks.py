@@ -251,6 +251,13 @@ class TestWeights:
             factor = -5.0 if name.startswith("classifier") else 1.0
             torch.testing.assert_close(sent[name], factor * HONEST[name])
 
+    def test_only_the_last_layer_is_flipped(self):
+        sent = SignFlip(factor=2.0, layers="last").weights(HONEST, situation())
+        for name, _ in HONEST.layout.parameters:
+            learnt = HONEST[name] - SENT[name]
+            there = SENT[name] - 2.0 * learnt if name.startswith("classifier") else HONEST[name]
+            torch.testing.assert_close(sent[name], there)
+
     @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.bends == "weights"])
     def test_statistics_are_honest(self, kind):
         sent = kind().weights(HONEST, situation())

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+import torch
 from pydantic import Field
 
 from fedfuse.core.weights import Weights
 from fedfuse.federation.attack import Attack, Situation
+from fedfuse.testing.attacks.layers import of_last_layer
 
 
 class Loud(Attack):
@@ -18,10 +20,5 @@ class Loud(Attack):
     factor: float = Field(-50.0, description="of the last layer; negative: what is right gets the smallest logit")
 
     def weights(self, honest: Weights, situation: Situation) -> Weights:
-        parameters = honest.parameters.clone()
-        names = [name for name, _ in honest.layout.parameters]
-        layer = names[-1].rpartition(".")[0]
-        for entry in honest.layout.entries[: len(names)]:
-            if entry.name.rpartition(".")[0] == layer:
-                parameters[entry.offset : entry.offset + entry.size] *= self.factor
-        return honest.with_parameters(parameters)
+        loud = of_last_layer(honest.layout).to(honest.parameters.device)
+        return honest.with_parameters(torch.where(loud, self.factor * honest.parameters, honest.parameters))
