@@ -11,9 +11,9 @@ import typer
 
 from fedfuse.cli.console import print_facts, say_aside
 from fedfuse.cli.imports import quick_imports
-from fedfuse.cli.show import IntervalWidth, Reference, Runs
+from fedfuse.cli.show import Reference, Runs
 from fedfuse.cli.words import check_free, words_of
-from fedfuse.core.views import Format
+from fedfuse.core.views import Format, Width
 from fedfuse.experiment.finding import check_places
 
 ENDINGS: Mapping[str, Format] = {".tex": "latex", ".md": "md", ".csv": "csv", ".json": "json", ".txt": "text"}
@@ -26,7 +26,9 @@ def table(
         str, typer.Option(metavar="COLUMN,...", help="columns, separated by commas (default: those that say something)")
     ] = "",
     digits: Annotated[int | None, typer.Option(help="after the point (default: what each column needs)")] = None,
-    interval: IntervalWidth = "95",
+    interval: Annotated[
+        Width | None, typer.Option(help="what is behind ±, as of show (default: the mean's 95 % interval)")
+    ] = None,
     reference: Reference = None,
     curves: Annotated[bool, typer.Option("--curves", help="csv and json: every round of every run")] = False,
     out: Annotated[Path | None, typer.Option(help="the file to write (default: print it)")] = None,

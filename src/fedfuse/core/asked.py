@@ -27,6 +27,18 @@ ARGUMENTS = {
     "student": "student=",
     "data": "data=",
     "task": "task=",
+    "reference": "reference=",
+    "columns": "columns=",
+    "digits": "digits=",
+    "interval": "interval=",
+    "format": "format=",
+    "curves": "curves=True",
+    "picture": "picture=",
+    "band": "band=",
+    "model": "model=",
+    "size": "size=",
+    "x": "x=",
+    "y": "y=",
 }
 """What functions call the options of commands."""
 _COMMANDS_AND_OPTIONS = re.compile(

@@ -85,7 +85,7 @@ def test_several_runs_say_what_differs_and_what_to_know(tmp_path: Path) -> None:
     note = "note study feddf seed 0 is not finished (round 2 of 5): its numbers are those so far"
     assert note in " ".join(text.split())
     assert "damaged  " in text
-    assert "last accuracy against fedavg, seed by seed, in percentage points" in text
+    assert "last accuracy against fedavg training.epochs=1, seed by seed, in percentage points" in text
 
 
 def test_every_sign_of_ours_has_a_spelling_in_ascii(tmp_path: Path) -> None:

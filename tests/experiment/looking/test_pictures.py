@@ -80,6 +80,10 @@ def test_what_a_model_takes_each_class_for(study: Comparison, tmp_path: Path) ->
         one.plot(tmp_path / "other.svg", picture="confusion")
     with pytest.raises(ConfigError, match="unknown model 'wid' \\(did you mean 'wide'"):
         one.plot(tmp_path / "other.svg", picture="confusion", model="wid")
+    with pytest.raises(ConfigError, match="x=, y= and band= are of curves; leave them away for the picture confusion"):
+        one.plot(tmp_path / "other.svg", x="bytes", picture="confusion", model="wide")
+    with pytest.raises(ConfigError, match="a partition is the same for every model; leave model= away"):
+        one.plot(tmp_path / "other.svg", picture="partition", model="wide")
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,11 @@ def test_digits_and_columns_are_those_that_were_asked_for(study: Comparison) -> 
         ({"format": "html"}, "unknown format 'html'"),
         ({"reference": "fedbe", "columns": ["difference"]}, "unknown method 'fedbe'"),
         ({"curves": True}, "curves are for programs: give csv or json, not text"),
+        ({"reference": "feddf"}, "reference= is what the column 'difference' is from; name it among columns="),
+        ({"format": "csv", "columns": ["seeds"]}, "columns= changes nothing in csv, which has every number in full"),
+        ({"format": "json", "digits": 1}, "digits= changes nothing in json"),
+        ({"format": "csv", "interval": "std"}, "interval= changes nothing in csv"),
+        ({"format": "csv", "reference": "feddf"}, "reference= changes nothing in csv"),
     ],
 )
 def test_what_there_is_not_is_refused_in_one_sentence(study: Comparison, options: dict, words: str) -> None:

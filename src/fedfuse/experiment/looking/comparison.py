@@ -70,15 +70,15 @@ class Comparison:
         format: Format = "text",
         columns: Sequence[str] = (),
         digits: int | None = None,
-        interval: Width = "95",
+        interval: Width | None = None,
         reference: str | None = None,
         curves: bool = False,
     ) -> str:
         """The table as text, Markdown (md), LaTeX, CSV or JSON, as ``fedfuse table`` prints it.
 
-        ``interval`` is what stands behind ±: half of the 95 % interval of the mean (95), the sample standard deviation
-        (std), or none. ``reference`` is the method that the column ``difference`` is about. CSV has a line for every
-        method, model and seed; with ``curves``, for every round.
+        ``interval`` is what stands behind ±: half of the 95 % interval of the mean (95, the default), the sample
+        standard deviation (std), or none. ``reference`` is the method that the column ``difference`` is about. CSV has
+        a line for every method, model and seed; with ``curves``, for every round.
         """
         return written(self, format, interval, columns, digits, reference, curves)
 

@@ -56,7 +56,7 @@ class _Group:
 
 
 def grouped(runs: Sequence[StoredRun]) -> Grouped:
-    """All runs in lines, in the order in which the first of each was found."""
+    """All runs in lines, in the order in which the first of each experiment, and then of each line, was found."""
     remarks: list[str] = []
     groups = []
     for group in _groups(runs):
@@ -98,7 +98,8 @@ def _groups(runs: Sequence[StoredRun]) -> list[_Group]:
         key = (about["name"], label, dumps(setting), dumps(list(about["prototypes"])), str(run.answers_as_ensemble))
         new = _Group(about["name"], about["method"], run.config.title or about["method"], setting, [])
         groups.setdefault(key, new).runs.append(run)
-    return list(groups.values())
+    order = list(dict.fromkeys(group.experiment for group in groups.values()))
+    return sorted(groups.values(), key=lambda group: order.index(group.experiment))
 
 
 def _each_seed_once(runs: Sequence[StoredRun], remarks: list[str]) -> list[StoredRun]:

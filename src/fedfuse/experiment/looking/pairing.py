@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from fedfuse.core.errors import ConfigError, unknown
 from fedfuse.experiment.looking.curves import curve
@@ -27,6 +27,8 @@ class Difference:
     p: float | None
     """Of the paired t-test, as it stands after Holm's correction for all rows; None where nothing varies."""
     verdict: Verdict
+    against: int
+    """The place of its reference among the rows."""
 
 
 def reference_of(lines: Sequence[Line], name: str | None = None) -> str | None:
@@ -36,6 +38,8 @@ def reference_of(lines: Sequence[Line], name: str | None = None) -> str | None:
         match = next((line.method for line in lines if name in (line.method, line.title)), None)
         if match is None:
             raise ConfigError(unknown("method", name, known))
+        if len(lines) < 2:
+            raise ConfigError(f"here is nothing but '{match}'; --reference is for several rows")
         return match
     if len(lines) < 2:
         return None
@@ -44,21 +48,54 @@ def reference_of(lines: Sequence[Line], name: str | None = None) -> str | None:
 
 def differences(lines: Sequence[Line], reference: str | None) -> list[Difference | None]:
     """For each line; None for the references themselves, and where there is none with the same examples."""
-    found = [None if reference is None else _difference(line, lines, reference) for line in lines]
+    found = [None if reference is None else _difference(place, lines, reference) for place in range(len(lines))]
     asked = {place: own.p for place, own in enumerate(found) if own is not None and own.p is not None}
     corrected = holm(asked)
     return [_judged(own, corrected.get(place)) for place, own in enumerate(found)]
 
 
-def _difference(line: Line, lines: Sequence[Line], reference: str) -> Difference | None:
-    if line.method == reference:
+def called(lines: Sequence[Line], found: Sequence[Difference | None], reference: str) -> str | None:
+    """What all these differences are from, in words; None if that takes a word for each of them."""
+    against = {place: own.against for place, own in enumerate(found) if own is not None}
+    if len({label_of(lines, place) for place, line in enumerate(lines) if line.method == reference}) == 1:
+        return reference
+    if all(_around(lines[place]) == _around(lines[other]) for place, other in against.items()):
+        return f"{reference} of the same setting"
+    names = {label_of(lines, place) for place in against.values()}
+    return names.pop() if len(names) == 1 else None
+
+
+def label_of(lines: Sequence[Line], place: int) -> str:
+    """A row's name as a reference, without its model."""
+    line = lines[place]
+    several = len({other.experiment for other in lines}) > 1
+    return " ".join([*[line.experiment] * several, line.method, *[line.variant] * bool(line.variant)])
+
+
+def _difference(place: int, lines: Sequence[Line], reference: str) -> Difference | None:
+    against = _row_against(place, lines, reference)
+    if against in (None, place):
         return None
-    candidates = [other for other in lines if other.method == reference and _are_alike(other, line)]
-    pairs = max((_pairs(line, other) for other in candidates), key=len, default={})
-    if not pairs:
-        return None
-    values = list(pairs.values())
-    return Difference(Interval.of(values), p_value(values), "unclear")
+    values = list(_pairs(lines[place], lines[against]).values())
+    return Difference(Interval.of(values), p_value(values), "unclear", against)
+
+
+def _row_against(place: int, lines: Sequence[Line], reference: str) -> int | None:
+    """The first row of the reference in the same setting; of all rows, if it has none, or nothing else is in it."""
+    line = lines[place]
+    alike = [other for other, own in enumerate(lines) if _are_alike(own, line)]
+    beside = [other for other in alike if _around(lines[other]) == _around(line)]
+    for rows in ([beside] if len(beside) > 1 else []) + [alike]:
+        known = (other for other in rows if lines[other].method == reference)
+        first = next((other for other in known if other == place or _pairs(line, lines[other])), None)
+        if first is not None:
+            return first
+    return None
+
+
+def _around(line: Line) -> Mapping[str, Any]:
+    """The setting in which a method was: all but the method itself, and the code of its own parts."""
+    return {key: value for key, value in line.setting.items() if key not in ("method", "code")}
 
 
 def _are_alike(one: Line, other: Line) -> bool:

@@ -65,9 +65,13 @@ def draw(
         return
     if inches is not None:
         raise ConfigError(f"the picture {picture} chooses its own size; leave the size away")
+    if (x, y, band) != ("rounds", "accuracy", "range"):
+        raise ConfigError(f"--x, --y and --band are of curves; leave them away for the picture {picture}")
     if len(comparison.runs) > 1:
         raise ConfigError(f"the picture {picture} is of one run, and here are {len(comparison.runs)}; give its folder")
     if picture == "partition":
+        if model is not None:
+            raise ConfigError("a partition is the same for every model; leave --model away")
         _partition(comparison.runs[0], path, title)
     else:
         _confusion(comparison.runs[0], path, title, model)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
+from fedfuse.core.errors import ConfigError
 from fedfuse.core.views import Width
 from fedfuse.experiment.looking import variation
 from fedfuse.experiment.looking.curves import seeds_of, together
@@ -34,6 +35,8 @@ MOST_KEYS = 20
 def described(comparison: Comparison, width: Width = "95", reference: str | None = None) -> Iterator[Block]:
     """One run in full, or several side by side."""
     if len(comparison.runs) == 1:
+        if reference is not None:
+            raise ConfigError(f"here is nothing but {comparison.runs[0].label}; a reference is for several runs")
         yield from describe(comparison.runs[0])
         return
     if comparison.rows:

@@ -14,7 +14,7 @@ from fedfuse.core.plain_json import dumps
 from fedfuse.core.views import FORMATS, WIDTHS, Format, Width
 from fedfuse.experiment.looking.columns import SAID, Column, Look, Shown, chosen, columns, telling
 from fedfuse.experiment.looking.grouping import Line, examples_of
-from fedfuse.experiment.looking.pairing import Difference, differences, reference_of
+from fedfuse.experiment.looking.pairing import Difference, called, differences, label_of, reference_of
 from fedfuse.experiment.looking.rows import Row
 from fedfuse.report.sheet import Names, Sheet
 
@@ -41,13 +41,15 @@ def comparison_sheet(
     _check(width, digits)
     rows, lines = comparison.rows, comparison.lines
     against = reference_of(lines, reference) if "difference" in names else None
+    if "difference" in names and against is None:
+        raise ConfigError("the column 'difference' is of several rows, and here is only one")
     apart = differences(lines, against)
     known, keys, look = columns(rows, comparison.target), names_shown(rows), Look(width, digits)
     shown = chosen(names, known) if names else telling(rows, known)
     cells = [column.cells(rows, apart, look) for column in shown]
     numbers = zip(*([cell.text for cell in own] for own in cells), strict=True)
     return Sheet(
-        _title(rows, width, against),
+        _title(rows, width, _differences_from(lines, apart, against)),
         keys,
         tuple(column.heading for column in shown),
         [(names_of(row, keys, titles), own) for row, own in zip(rows, numbers, strict=True)],
@@ -62,29 +64,33 @@ def _check(width: str, digits: int | None) -> None:
         raise ConfigError(f"{digits} digits after the point cannot be; give 0 to 10")
 
 
-def _title(rows: Sequence[Row], width: Width, reference: str | None) -> str:
-    words = _over_seeds({len(row.seeds) for row in rows}, width)
+def _title(rows: Sequence[Row], width: Width, more: str) -> str:
+    return "; ".join(filter(None, [_over_seeds({len(row.seeds) for row in rows}, width), more]))
+
+
+def _differences_from(lines: Sequence[Line], apart: Sequence[Difference | None], reference: str | None) -> str:
+    """Nothing where there are none."""
     if reference is None:
-        return words
-    return f"{words}; {_differences_from(reference)}"
-
-
-def _differences_from(reference: str) -> str:
-    return f"differences from {reference}, seed by seed, with 95 % intervals; better or worse after Holm's correction"
+        return ""
+    said = called(lines, apart, reference) or f"{reference} of the same setting, or the first {reference}"
+    return f"differences from {said}, seed by seed, with 95 % intervals; better or worse after Holm's correction"
 
 
 def difference_sheet(comparison: Comparison, reference: str | None = None) -> Sheet | None:
     """Every row against its reference, in percentage points of the last accuracy; None if no row has any."""
-    against = reference_of(comparison.lines, reference)
-    apart = differences(comparison.lines, against)
-    keys = names_shown(comparison.rows)
+    lines, against = comparison.lines, reference_of(comparison.lines, reference)
+    if against is None:
+        return None
+    apart = differences(lines, against)
+    said, keys = called(lines, apart, against), names_shown(comparison.rows)
     rows = [
-        (names_of(row, keys), (*_signed(own), own.verdict))
+        (names_of(row, keys), (*_signed(own), own.verdict, *[label_of(lines, own.against)] * (said is None)))
         for row, own in zip(comparison.rows, apart, strict=True)
         if own is not None
     ]
-    title = f"last accuracy against {against}, seed by seed, in percentage points"
-    return Sheet(title, keys, ("difference", "95 % interval", "p\n(Holm)", "seeds", "verdict"), rows) if rows else None
+    title = f"last accuracy against {said or 'another row'}, seed by seed, in percentage points"
+    headings = ("difference", "95 % interval", "p\n(Holm)", "seeds", "verdict", *["against"] * (said is None))
+    return Sheet(title, keys, headings, rows) if rows else None
 
 
 def _signed(own: Difference) -> tuple[str, str, str, str]:
@@ -154,25 +160,37 @@ def comparison_facts(comparison: Comparison) -> dict[str, object]:
 def written(
     comparison: Comparison,
     format: Format = "text",
-    width: Width = "95",
+    width: Width | None = None,
     names: Sequence[str] = (),
     digits: int | None = None,
     reference: str | None = None,
     curves: bool = False,
 ) -> str:
-    """The table as a text that ends with a line."""
+    """The table as a text that ends with a line. What would change nothing in it is refused."""
     if format not in FORMATS:
         raise ConfigError(unknown("format", format, FORMATS))
     if curves and format not in ("csv", "json"):
         raise ConfigError(f"curves are for programs: give csv or json, not {format}")
+    if format in ("csv", "json"):
+        _check_for_programs(format, {"--columns": names or None, "--digits": digits, "--interval": width})
     if format == "csv":
+        _check_for_programs(format, {"--reference": reference})
         return csv_text(comparison.curve_records() if curves else comparison.records())
     if format == "json":
         return dumps(_for_programs(comparison, reference, curves), indent=2) + "\n"
-    sheet = comparison_sheet(comparison, width, names, digits, reference, titles=format != "text")
+    if reference is not None and "difference" not in names:
+        raise ConfigError("--reference is what the column 'difference' is from; name it among --columns")
+    sheet = comparison_sheet(comparison, width or "95", names, digits, reference, titles=format != "text")
     if format == "md":
         return f"{sheet.markdown()}\n\n{sheet.title}\n"
     return f"{sheet.latex()}\n" if format == "latex" else f"{sheet.text()}\n"
+
+
+def _check_for_programs(format: Format, given: Mapping[str, Any]) -> None:
+    """What is for people only."""
+    for option, value in given.items():
+        if value is not None:
+            raise ConfigError(f"{option} changes nothing in {format}, which has every number in full; leave it out")
 
 
 def _for_programs(comparison: Comparison, reference: str | None, curves: bool) -> dict[str, Any]:
