@@ -114,3 +114,44 @@ def test_the_cache_knows_the_columns_too(tmp_path: Path) -> None:
     settings = DataSettings(name="csv", path=str(write(tmp_path / "d.csv", "a,label,b\n1,0,2\n3,1,4\n")))
     first, again = load(settings, Key(0)), load(settings, Key(0))
     assert first.columns == again.columns == Columns(("a", "b"), ("label",))
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (
+            "a,,,label\n1,2,3,0\n",
+            r"has 2 columns without a name \(2, 3\); give each one, or leave them all out with data",
+        ),
+        ("a,b,b,label\n1,2,3,0\n", "has 2 columns 'b'; give each a name of its own"),
+        ("5.1,3.5,0.2,setosa\n4.9,3.0,0.2,setosa\n", r"begins with numbers \(5.1, 3.5, 0.2, setosa\) and not with"),
+        ("1,1,0.2,setosa\n4.9,3.0,0.2,setosa\n", "begins with numbers .* set data.header to false"),
+        ("a b label\n1 2 x\n", "set data.label_column to one of: a b label; if it has several, set data.separator"),
+        ("a,b,\n1,2,x\n", 'set data.label_column to one of: a, b, ""'),
+        ("Patients\na,label\n1,0\n", "line 2 has 2 cells where the first has 1; the first row must name the columns"),
+        ("a,label\n", "d.csv is empty; it must hold at least one example"),
+        ("a,label\n50%,x\n60%,y\n", "column 'a' holds '50%', which is no number as it is written; take out signs"),
+        ("a,label\n€ 3,x\n€ 4,y\n", "holds '€ 3', which is no number"),
+    ],
+)
+def test_headers_and_cells_that_are_not_what_they_should_be(tmp_path: Path, content: str, sentence: str) -> None:
+    path = write(tmp_path / "d.csv", content)
+    with pytest.raises(DataError, match=sentence):
+        load(DataSettings(name="csv", path=str(path)), Key(0))
+
+
+def test_columns_without_a_name_can_be_left_out(tmp_path: Path) -> None:
+    path = write(tmp_path / "d.csv", "a,,,label\n1,2,3,0\n4,5,6,1\n")
+    assert load(DataSettings(name="csv", path=str(path), ignore_columns=[""]), Key(0)).train.inputs.tolist() == [
+        [1],
+        [4],
+    ]
+
+
+def test_blanks_around_names_and_words_are_left_out_but_for_texts(tmp_path: Path) -> None:
+    path = write(tmp_path / "d.csv", "age, ward, label\n1, a, ill\n2, b,well\n3,a ,ill\n4,b,well \n")
+    data = load(DataSettings(name="csv", path=str(path)), Key(0))
+    assert data.class_names == ("ill", "well")
+    assert data.notes[0] == "d.csv: blanks around names and words are left out"
+    text = write(tmp_path / "t.csv", "text,label\n good ,0\nbad,1\n")
+    assert load(DataSettings(name="csv", path=str(text)), Key(0)).notes == ()

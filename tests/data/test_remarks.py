@@ -112,7 +112,7 @@ def test_names_that_would_write_elsewhere_on_the_screen(tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text('"a\x1b[2J\nb",id\x07_id,label\nx,1,"y\x1b[0m"\nz,2,"n\n"\n')
     data = load(DataSettings(name="csv", path=str(tmp_path / "d.csv")), Key(0))
     said = [*data.notes, *data.cautions]
-    assert len(said) == 5
+    assert len(said) == 6
     assert all(line.isprintable() for line in said), said
     assert "a\\x1b[2J\\nb: 2 categories as columns of 0 and 1: x, z" in said
 
@@ -123,3 +123,25 @@ def test_settings_of_columns_that_would_do_nothing_are_refused(tmp_path: Path, k
     settings = DataSettings.model_validate({"name": "csv", "path": tmp_path / "d.csv", key: value})
     with pytest.raises(ConfigError, match=rf"data\.{key} is for columns of a table, but d.csv has one input"):
         load(settings, Key(0))
+
+
+def test_words_that_are_spelt_alike_are_pointed_out(tmp_path: Path) -> None:
+    rows = "1,a,Ill\n2,A,ill\n" * 2
+    assert cautions(tmp_path / "d.csv", f"age,ward,label\n{rows}") == (
+        "classes 'Ill' and 'ill' are two; data.labels can make one of them",
+        "ward: the categories 'A' and 'a' are two; make them alike if they are one",
+    )
+
+
+def test_a_second_label_among_the_inputs_is_pointed_out(tmp_path: Path) -> None:
+    said = cautions(tmp_path / "d.csv", "age,target,label\n" + "1,2,0\n2,3,1\n" * 2)
+    sentence = (
+        "read as inputs, though by their names they are labels: target; data.ignore_columns: [target] leaves them out"
+    )
+    assert said == (sentence,)
+    assert cautions(tmp_path / "d.csv", "x,y,label\n" + "1,2,0\n2,3,1\n" * 2) == ()
+
+
+def test_a_word_for_no_label_is_pointed_out(tmp_path: Path) -> None:
+    said = cautions(tmp_path / "d.csv", "age,label\n" + "1,NULL\n2,ill\n" * 2)
+    assert said == ("class 'NULL' is learnt like any other; if it says that the label is missing, remove these rows",)

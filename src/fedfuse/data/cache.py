@@ -23,7 +23,7 @@ from fedfuse.data.readers.labels import Classes
 
 TABLES = (".parquet", ".csv", ".jsonl", ".txt", ".npz")
 PRIVATE = 0o700
-FORMAT = 6
+FORMAT = 7
 """Raised whenever the decoded arrays of the same file would differ from those of an older version."""
 
 

@@ -9,11 +9,13 @@ import numpy as np
 
 from fedfuse.core.errors import did_you_mean, listed, shortened
 from fedfuse.data.readers import Contents, Found
+from fedfuse.data.readers.columns import LABEL_COLUMNS
 from fedfuse.data.readers.encoding import Column
 from fedfuse.data.readers.survey import in_a_list
 
 LINES = 8
 """Columns of a kind that get a line each; more of them share one."""
+NO_LABEL = frozenset(["na", "n/a", "#n/a", "nan", "null", "none", "-", "?", "unknown", "missing"])
 NUMBERS_ROWS = re.compile(r"(?i:(.*[_ .-])?(id|idx|index|uuid)|unnamed: 0|)|.*[a-z0-9]I[Dd]|__index_level_\d+__")
 """Names of columns that number the rows of a table."""
 
@@ -26,7 +28,9 @@ def notes_on(found: Found) -> list[str]:
 
 def cautions_on(found: Found, names: Sequence[str]) -> list[str]:
     """What can be read but hardly was meant."""
-    return [*_on_row_numbers(found.train), *_on_constants(found.train), *_on_single_examples(found.train, names)]
+    train = found.train
+    said = [*_on_row_numbers(train), *_on_other_labels(train), *_on_constants(train)]
+    return [*said, *_on_spellings(train), *_on_missing(train, names), *_on_single_examples(train, names)]
 
 
 def _on_labels(train: Contents) -> Iterator[str]:
@@ -59,6 +63,46 @@ def _on_row_numbers(train: Contents) -> Iterator[str]:
     if found and len(columns) > 1:
         names = ", ".join(map(in_a_list, found[:8]))
         yield f"read as inputs like any other: {listed(found)}; data.ignore_columns: [{names}] leaves them out"
+
+
+def _on_other_labels(train: Contents) -> Iterator[str]:
+    """A second label among the inputs may give the first one away."""
+    columns = train.columns.as_encoding.columns if train.columns is not None else ()
+    found = [column.name for column in columns if column.name in LABEL_COLUMNS and column.name != "y"]
+    if found and len(columns) > 1:
+        names = ", ".join(found)
+        leave_out = f"data.ignore_columns: [{names}] leaves them out"
+        yield f"read as inputs, though by their names they are labels: {names}; {leave_out}"
+
+
+def _on_spellings(train: Contents) -> Iterator[str]:
+    """Words that differ in nothing but capitals and blanks are different ones, which may not be meant."""
+    if train.classes is not None and (pair := _spelt_alike(train.classes.names)):
+        one, other = map(shortened, pair)
+        yield f"classes '{one}' and '{other}' are two; data.labels can make one of them"
+    for column in train.columns.as_encoding.columns if train.columns is not None else ():
+        if pair := _spelt_alike(column.categories):
+            one, other = map(shortened, pair)
+            words = f"the categories '{one}' and '{other}' are two; make them alike if they are one"
+            yield f"{shortened(column.name)}: {words}"
+
+
+def _spelt_alike(words: Sequence[str]) -> tuple[str, str] | None:
+    first: dict[str, str] = {}
+    for word in words:
+        other = first.setdefault(" ".join(word.casefold().split()), word)
+        if other != word:
+            return other, word
+    return None
+
+
+def _on_missing(train: Contents, names: Sequence[str]) -> Iterator[str]:
+    """A label that says that there is none is a class like any other."""
+    if train.classes is None or train.classes.kind != "words":
+        return
+    for name in names:
+        if name.casefold() in NO_LABEL:
+            yield f"class '{name}' is learnt like any other; if it says that the label is missing, remove these rows"
 
 
 def _on_constants(train: Contents) -> Iterator[str]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from fedfuse.core.errors import DataError, did_you_mean, shortened, suggest
+from fedfuse.core.errors import DataError, did_you_mean, listed, shortened, suggest
 from fedfuse.data.readers.arrow_types import is_image, is_list, is_plain, is_text
 from fedfuse.data.readers.contents import Reading
 from fedfuse.data.readers.labels import is_a_number
@@ -24,10 +25,31 @@ def without_ignored(schema: Any, reading: Reading, where: str) -> Any:
     out, known = {*reading.ignored, *reading.passed_over}, _known_names(schema, reading, where)
     fields = [field for field in schema if field.name not in out and (known is None or field.name in known)]
     kept = pa.schema(fields, schema.metadata)
-    name, times = next(iter(Counter(kept.names).most_common(1)), ("", 0))
-    if times > 1:
-        raise DataError(f"{where} has {times} columns '{shortened(name)}'; give each a name of its own")
+    _check_names(kept.names, schema.names, where)
     return kept
+
+
+def _check_names(names: Sequence[str], everything: Sequence[str], where: str) -> None:
+    """Each column has a name of its own; where only one has none, that tells it from the others, too."""
+    name, times = next(iter(Counter(names).most_common(1)), ("", 0))
+    if times < 2:
+        return
+    if is_a_number(name):
+        raise DataError(_no_header(names, where))
+    if name:
+        raise DataError(f"{where} has {times} columns '{shortened(name)}'; give each a name of its own")
+    places = [str(place) for place, one in enumerate(everything, start=1) if not one]
+    raise DataError(
+        f"{where} has {times} columns without a name ({listed(places)}); give each one, or leave them all out with "
+        'data.ignore_columns: [""]'
+    )
+
+
+def _no_header(names: Sequence[str], where: str) -> str:
+    return (
+        f"{where} begins with numbers ({shortened(', '.join(names))}) and not with the names of columns; if it has "
+        "none, set data.header to false and data.label_column to the place of the labels, counted from 1"
+    )
 
 
 def _known_names(schema: Any, reading: Reading, where: str) -> set[str | None] | None:
@@ -51,13 +73,13 @@ def find_label_column(schema: Any, reading: Reading, where: str) -> str | None:
             return name
     if not reading.labelled:
         return None
-    columns = shortened(", ".join(schema.names))
-    if all(map(is_a_number, schema.names)):
-        raise DataError(
-            f"{where} begins with numbers ({columns}) and not with the names of columns; if it has none, set "
-            "data.header to false and data.label_column to the place of the labels, counted from 1"
-        )
-    raise DataError(f"{where} has no column {' or '.join(LABEL_COLUMNS)}; set data.label_column to one of: {columns}")
+    if 2 * sum(map(is_a_number, schema.names)) > len(schema.names):
+        raise DataError(_no_header(schema.names, where))
+    columns = shortened(", ".join(name or '""' for name in schema.names))
+    several = "; if it has several, set data.separator to what separates them" if len(schema.names) == 1 else ""
+    raise DataError(
+        f"{where} has no column {' or '.join(LABEL_COLUMNS)}; set data.label_column to one of: {columns}{several}"
+    )
 
 
 def find_input_column(schema: Any, label_column: str | None, reading: Reading, where: str) -> str | None:

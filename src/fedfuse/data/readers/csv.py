@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv
 
 from fedfuse.core.errors import DataError, shortened
+from fedfuse.data.readers.arrow_types import is_text
 from fedfuse.data.readers.bounds import check_fits
 from fedfuse.data.readers.columns import find_input_column, find_label_column, input_fields, without_ignored
 from fedfuse.data.readers.contents import Contents, Reading
@@ -26,6 +28,8 @@ NOTHING = tuple(csv.ConvertOptions().null_values)
 """What an empty cell may say: NA, n/a, nan, null, ... as in pandas."""
 BLOCK = 1 << 20
 """Bytes that Arrow reads at a time, in which a line must have room."""
+CUT = "columns without a name and with nothing in them are left out"
+TRIMMED = "blanks around names and words are left out"
 ROW = re.compile(r"\brow ([0-9]+)\b")
 
 
@@ -61,15 +65,13 @@ class CsvFile:
     def read(self) -> tuple[Any, list[str]]:
         """The table, and what the file told that nobody had said."""
         decimal, notes = self.reading.dialect.decimal, list(self.written.notes)
-        table, is_cut = self._table(decimal or ".")
+        table, told = self._table(decimal or ".")
         if decimal is None and (column := has_decimal_commas(table, self._inputs(table), self.path.name)):
             with_points = table
-            table, is_cut = self._table(",")
+            table, told = self._table(",")
             check_alike(with_points, table, column, self._inputs(table), self.path.name)
             notes.append("decimal commas")
-        if is_cut:
-            notes.append("columns without a name and with nothing in them are left out")
-        return table, notes
+        return table, [*notes, *told]
 
     def with_line(self, sentence: str) -> str:
         """Rows are counted from 0, below the header; editors count lines."""
@@ -92,15 +94,30 @@ class CsvFile:
         ]
         return pa.table(columns, names)
 
-    def _table(self, decimal: str) -> tuple[Any, bool]:
-        """What is to be read of the file, and whether columns were left out that a separator at the end had made."""
-        table = self._parsed(decimal)
+    def _table(self, decimal: str) -> tuple[Any, list[str]]:
+        """What is to be read of the file, and what was left out of it."""
+        parsed = self._parsed(decimal)
+        names = [name.strip() for name in parsed.schema.names]
+        table = parsed.rename_columns(names)
+        told = [TRIMMED] if names != parsed.schema.names else []
         kept = [place for place, one in enumerate(table.schema) if one.name or not pa.types.is_null(one.type)]
-        is_cut = len(kept) < table.num_columns and "" not in self.reading.ignored
-        if is_cut:
-            table = table.select(kept)
+        if len(kept) < table.num_columns and "" not in self.reading.ignored:
+            table, told = table.select(kept), [CUT, *told]
         table = table.select(without_ignored(table.schema, self.reading, self.path.name).names)
-        return self._with_gaps(table, set(self._inputs(table))), is_cut
+        trimmed = self._without_blanks(table)
+        told += [TRIMMED] * (TRIMMED not in told and not trimmed.equals(table))
+        return self._with_gaps(trimmed, set(self._inputs(trimmed))), told
+
+    def _without_blanks(self, table: Any) -> Any:
+        """Words as they are meant, in all columns but that of texts: blanks around them were typed unseen."""
+        label = find_label_column(table.schema, self.reading, self.path.name)
+        text = find_input_column(table.schema, label, self.reading, self.path.name)
+        names = table.schema.names
+        columns = [
+            pc.utf8_trim_whitespace(own) if is_text(own.type) and name != text else own
+            for name, own in zip(names, table.columns, strict=True)
+        ]
+        return pa.table(columns, names)
 
     def _inputs(self, table: Any) -> list[str]:
         """The columns whose cells may be empty, or numbers; none where one column holds texts."""
@@ -131,6 +148,8 @@ class CsvFile:
             line, cells = next((line, len(cells)) for line, cells in records if len(cells) != expected)
         except (StopIteration, plain_csv.Error, OSError, UnicodeError):
             return shortened((str(error).removeprefix("CSV parse error: ").splitlines() or [""])[0])
+        if expected == 1:
+            return f"line {line} has {cells} cells where the first has 1; the first row must name the columns"
         return (
             f"line {line} has {cells} cell{'s'[: cells != 1]} where the first has {expected}; put a cell that holds a "
             f"'{separator}' into quotes, or set data.separator if that does not separate the cells"

@@ -26,8 +26,8 @@ MOST_BY_THEMSELVES = 50
 """Different words in a column that become categories without being asked to."""
 FEW = 10
 """Different words that are categories even if hardly one occurs twice, as in a table of a few rows."""
-ODD_NUMBER = re.compile(r"[+-]?[0-9][0-9.,'\u2019 \u00a0\u202f]*")
-"""Thousands that are marked, a date without letters: nothing that should become a category."""
+ODD_NUMBER = re.compile(r"[$€£¥]? ?[+-]?[0-9][0-9.,'\u2019 \u00a0\u202f]*[%‰$€£¥]?")
+"""Thousands that are marked, a percentage, a price, a date without letters: nothing that should become a category."""
 
 
 @dataclass
@@ -45,6 +45,8 @@ class Survey:
     where: str = ""
 
     def add(self, table: Table, rows: Rows) -> None:
+        if rows.num_rows == 0:
+            raise DataError(f"{table.name} is empty; it must hold at least one example")
         self.where, self.rows = self.where or table.name, self.rows + rows.num_rows
         label = find_label_column(rows.schema, self.reading, table.name)
         if self.reading.client_column is not None:
@@ -200,8 +202,8 @@ def _check_no_numbers(name: str, values: Any, words: set[str], where: str) -> No
     odd = sorted(word for word in words if ODD_NUMBER.fullmatch(word) and not is_a_number(word))
     if odd:
         raise DataError(
-            f"{column} holds '{shortened(odd[0])}', which is no number as it is written; take out what marks thousands "
-            "or set data.decimal, or name the column in data.categories or data.ignore_columns"
+            f"{column} holds '{shortened(odd[0])}', which is no number as it is written; take out signs and what marks "
+            "thousands, or set data.decimal, or name the column in data.categories or data.ignore_columns"
         )
     numbers = {word for word in words if is_a_number(word)}
     if not numbers:
