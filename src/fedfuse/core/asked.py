@@ -24,6 +24,7 @@ ARGUMENTS = {
     "jobs": "jobs=",
     "budget": "budget=",
     "sampler": "sampler=",
+    "sampler-seed": "sampler_seed=",
     "student": "student=",
     "data": "data=",
     "task": "task=",

@@ -79,7 +79,7 @@ def names_in(folder: Path) -> list[str]:
     """What lies in a folder; nothing if there is no such folder."""
     try:
         return sorted(entry.name for entry in folder.iterdir())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
 
 

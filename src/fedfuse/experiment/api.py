@@ -7,6 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from fedfuse.core.asked import in_words_of_asker
+from fedfuse.core.errors import ConfigError
+from fedfuse.experiment.arguments import (
+    check_said_once,
+    check_sections,
+    place,
+    seeds_of,
+    several,
+    texts,
+    truth,
+    whole,
+)
 from fedfuse.experiment.comparison import Cell, Comparison, complete, finished_runs, plan, rehearse
 from fedfuse.experiment.comparison.running import silence
 from fedfuse.experiment.config import ExperimentConfig
@@ -23,6 +34,8 @@ from fedfuse.methods import Method
 
 MethodGiven = str | Method | Mapping[str, Any]
 """A method's name or address, one that was made in Python, or a mapping of a name and what is changed in it."""
+CHANGE = "federation.rounds=20"
+"""What an assignment looks like."""
 
 
 def run(
@@ -46,10 +59,10 @@ def run(
     >>> fedfuse.run("digits", method="fedavg", federation={"rounds": 2}, training={"epochs": 1}).summary["rounds"]
     2
     """
-    said = {key: value for key, value in (("method", method), ("seed", seed)) if value is not None}
-    loaded = Experiment.load(experiment, assignments, **said, **sections)
+    check_sections(run, sections)
+    loaded = _loaded(experiment, method, seed, assignments, sections)
     is_there = not overwrite and is_run_in(experiment, loaded.config) if resume is None else resume
-    folder = run_folder(experiment, out, is_there)
+    folder = run_folder(experiment, place("out", out), is_there)
     return loaded.run(folder, resume, overwrite, listeners(progress, loaded.config.label))
 
 
@@ -67,8 +80,8 @@ def estimate(
     >>> cost.bytes_up == fedfuse.run("digits", method="fedavg", federation={"rounds": 2}).summary["bytes_up"]
     True
     """
-    said = {key: value for key, value in (("method", method), ("seed", seed)) if value is not None}
-    return estimate_of(Experiment.load(experiment, assignments, **said, **sections).config)
+    check_sections(estimate, sections)
+    return estimate_of(_loaded(experiment, method, seed, assignments, sections).config)
 
 
 def compare(
@@ -93,9 +106,15 @@ def compare(
     >>> fedfuse.compare("digits", ["fedavg", "fedprox"], [0, 1], federation={"rounds": 1}).rows[1].method
     'fedprox'
     """
-    given = [experiments] if isinstance(experiments, str | Path | Mapping | Experiment) else experiments
-    chosen = [methods] if isinstance(methods, str | Mapping | Method) else methods
-    study = plan(given, chosen, [seeds] if isinstance(seeds, int) else seeds, assignments, out, sections, over)
+    check_sections(compare, sections)
+    jobs, overwrite = whole("jobs", jobs, least=1), truth("overwrite", overwrite)
+    chosen, seeds = several("methods", methods, (str, Mapping, Method)), seeds_of(seeds)
+    check_said_once(sections, methods=chosen, seeds=seeds)
+    given = several("experiments", experiments, (str, Path, Mapping, Experiment))
+    if not given:
+        raise ConfigError("there is nothing to compare; give a file, a preset, a run folder or a mapping")
+    changes, varied = texts("assignments", assignments, CHANGE), _varied(over)
+    study = plan(given, chosen, seeds, changes, place("out", out), sections, varied)
     listener = _told(progress)
     for remark in study.remarks:
         listener({"event": "study_remark", "remark": in_words_of_asker(remark)})
@@ -128,8 +147,14 @@ def sweep(
     >>> sorted(trial.values["training.batch_size"] for trial in found.trials)
     [16, 64]
     """
-    chosen = [seeds] if isinstance(seeds, int) else seeds
-    plan = plan_sweep(experiment, over, budget, chosen, assignments, sections, sampler, sampler_seed, prune, out)
+    check_sections(sweep, sections)
+    jobs, prune, chosen = whole("jobs", jobs, least=1), truth("prune", prune), seeds_of(seeds)
+    check_said_once(sections, seeds=chosen)
+    trials = None if budget is None else whole("budget", budget, least=1)
+    changes, number = texts("assignments", assignments, CHANGE), whole("sampler_seed", sampler_seed)
+    plan = plan_sweep(
+        experiment, _varied(over), trials, chosen, changes, sections, sampler, number, prune, place("out", out)
+    )
     listener = _told(progress)
     for remark in plan.remarks:
         listener({"event": "study_remark", "remark": in_words_of_asker(remark)})
@@ -148,6 +173,9 @@ def run_all(
     >>> [result.is_finished for result in fedfuse.run_all({"runs/short": short}).values()]
     [True]
     """
+    jobs = whole("jobs", jobs, least=1)
+    if not isinstance(experiments, Mapping) or not all(isinstance(one, Experiment) for one in experiments.values()):
+        raise ConfigError("run_all takes experiments by their folders: {'runs/a': fedfuse.Experiment.load('digits')}")
     cells = [Cell(experiment, RunFolder(Path(folder))) for folder, experiment in experiments.items()]
     return {cell.folder.path: result for cell, result in finished_runs(cells, jobs, _told(progress))}
 
@@ -158,6 +186,21 @@ def is_run_in(experiment: Given, config: ExperimentConfig) -> bool:
         return False
     folder = RunFolder(Path(experiment))
     return folder.holds_a_run() and other_experiment(config, folder) is None
+
+
+def _loaded(
+    experiment: Given,
+    method: MethodGiven | None,
+    seed: int | None,
+    assignments: Sequence[str],
+    sections: Mapping[str, Any],
+) -> Experiment:
+    said = {key: value for key, value in (("method", method), ("seed", seed)) if value is not None}
+    return Experiment.load(experiment, texts("assignments", assignments, CHANGE), **said, **sections)
+
+
+def _varied(over: Overs | Sequence[str]) -> Overs | Sequence[str]:
+    return over if isinstance(over, Mapping) else texts("over", over, "partition.alpha=0.1,1.0")
 
 
 def _told(progress: Progress) -> Listener:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Literal
 
+from fedfuse.core.errors import ConfigError, shortened
 from fedfuse.experiment.course import Course, left_of_all
 from fedfuse.experiment.progress import STEPS, Kept, Lines
 from fedfuse.experiment.surroundings import surroundings
@@ -29,6 +30,8 @@ def listeners(progress: Progress, label: str = "") -> tuple[Listener, ...]:
     """Who hears of a run: nobody, one who prints, whoever is given, or whoever fits the place where Python runs."""
     if callable(progress):
         return (progress,)
+    if not isinstance(progress, bool | None) and progress != "auto":
+        raise ConfigError(f"progress={shortened(repr(progress), 60)}: give True, False, 'auto' or one function")
     if progress != "auto":
         return (Lines(label),) if progress else ()
     place = surroundings()

@@ -15,6 +15,7 @@ from fedfuse.core.errors import ConfigError, RunFolderError, StopRun
 from fedfuse.core.files import write_text
 from fedfuse.core.origin import origin
 from fedfuse.experiment import presets
+from fedfuse.experiment.arguments import place, truth
 from fedfuse.experiment.assembly import Built, build
 from fedfuse.experiment.choices import chosen
 from fedfuse.experiment.config import ExperimentConfig, Raw, assign, merge, read_yaml, validate
@@ -107,7 +108,7 @@ class Experiment:
         out: str | Path | None = None,
         resume: bool | None = None,
         overwrite: bool = False,
-        listeners: tuple[Listener, ...] = (),
+        listeners: Listener | Sequence[Listener] = (),
         engine: Engine | None = None,
         stop: Stop | None = None,
     ) -> RunResult:
@@ -118,14 +119,16 @@ class Experiment:
         the experiment's own. ``stop`` is called with the
         record of every round; where it says true, the run stops after that round, unfinished.
         """
-        folder = RunFolder(Path(out) if out is not None else self.default_folder)
+        resume, overwrite = resume if resume is None else truth("resume", resume), truth("overwrite", overwrite)
+        heard = (listeners,) if callable(listeners) else tuple(listeners)
+        folder = RunFolder(place("out", out) or self.default_folder)
         with folder.opened():
             if resume is None:
                 resume = not overwrite and not self._has_other_length(folder)
             self._check_claim(folder, resume, overwrite)
             with (
-                tracked(self.config, folder, listeners) as trackers,
-                closing(EventLog(folder.events, (*listeners, *trackers))) as log,
+                tracked(self.config, folder, heard) as trackers,
+                closing(EventLog(folder.events, (*heard, *trackers))) as log,
             ):
                 return _Run(self.config, folder, log, resume, engine, stop).finish()
 

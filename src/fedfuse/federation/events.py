@@ -204,5 +204,5 @@ def _lines(path: Path) -> Iterator[bytes]:
     try:
         with path.open("rb") as lines:
             yield from lines
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return

@@ -199,9 +199,7 @@ class RunFolder:
 
     def _create(self) -> None:
         """Make the folder, and refuse one that holds somebody else's files."""
-        if self.path.exists() and not self.path.is_dir():
-            raise RunFolderError(f"{self.path} is a file; choose another --out")
-        self.path.mkdir(parents=True, exist_ok=True)
+        make_folder(self.path)
         strangers = [entry.name for entry in self.path.iterdir() if not entry.name.startswith(".")]
         if strangers and not is_there(self.config):
             raise RunFolderError(f"{self.path} holds other files ('{min(strangers)}') and no run; choose another --out")
@@ -212,6 +210,14 @@ class RunFolder:
             lock.unlink()
             with suppress(OSError):  # another process has made a lock of its own in it
                 self.path.rmdir()
+
+
+def make_folder(path: Path) -> None:
+    """A folder to write into, and those above it; a file in its place is refused."""
+    for place in (path, *path.parents):
+        if place.is_file():
+            raise RunFolderError(f"{place} is a file; choose another --out")
+    path.mkdir(parents=True, exist_ok=True)
 
 
 def _is_summary(value: Any) -> bool:

@@ -20,6 +20,7 @@ from fedfuse.experiment.config import read_yaml
 from fedfuse.experiment.sweep.space import Values
 from fedfuse.experiment.sweep.trial import Outcome
 from fedfuse.federation.events import Event, EventLog, read_events
+from fedfuse.federation.folder import make_folder
 from fedfuse.federation.lock import acquire
 
 ABOUT, TRIALS, LOCK = "sweep.yaml", "trials.jsonl", ".lock"
@@ -105,9 +106,7 @@ class Ledger:
                 raise ValueError("a trial ended that was not begun")
 
     def _create(self) -> None:
-        if self.folder.exists() and not self.folder.is_dir():
-            raise RunFolderError(f"{self.folder} is a file; choose another --out")
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         strangers = [name for name in names_in(self.folder) if not name.startswith(".")]
         if strangers and not is_there(self.folder / ABOUT):
             raise RunFolderError(

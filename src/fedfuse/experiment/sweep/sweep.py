@@ -148,6 +148,10 @@ def plan_sweep(
     space = Space(where(experiment), laid_over, tuple(changes), axes)
     space.check()
     chosen = _sampler(sampler, axes, budget)
+    if chosen == "grid" and seed:
+        raise ConfigError(
+            f"--sampler-seed {seed} changes nothing: a grid has every combination in one order; choose --sampler random"
+        )
     on = _judged_on(space, base, has_validation)
     return SweepPlan(
         space=space,
