@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import dp_accounting
 import pytest
 import torch
+from dp_accounting import pld
 
 from fedfuse.core.randomness import Key
 from fedfuse.core.releases import Release
 from fedfuse.experiment.assembly import build
 from fedfuse.federation.accounting import Attended
 from fedfuse.federation.events import EventLog
+from fedfuse.parts.upload import Clip, Statistics
 from fedfuse.privacy.accountants import epsilon_of
 from fedfuse.privacy.books import Books
 from fedfuse.privacy.planning import Plan, least_noise, planned_visits, rounded_up
@@ -25,8 +28,8 @@ TAKEN = {"rounds": 2, "participation": 0.75, "claims": "taken", "moves": "taken"
 DP_SGD = {"epochs": 2, "batch_size": 8, "privacy": {"norm": 1.0, "multiplier": 1.2}}
 
 
-def account_of(upload=(CLIP, NOISE), privacy=None, method="fedavg", merge=True, **sections):
-    parts = {"upload": list(upload), **({"merge": UNIFORM} if merge else {})}
+def account_of(upload=(CLIP, NOISE), privacy=None, method="fedavg", merge=True, parts=None, **sections):
+    parts = {"upload": list(upload), **({"merge": UNIFORM} if merge else {}), **(parts or {})}
     config = tiny_config(tiny_method(method, **parts), privacy={"unit": "client", **(privacy or {})}, **sections)
     built = build(config, EventLog())
     built.federation.engine.close()
@@ -99,6 +102,63 @@ class TestWhoIsCounted:
         )
         books = account.after(account.after({}, first), later)
         assert account.report(books)["epsilon"] == pytest.approx(epsilon(Release(1.2, 0.2, 20), Release(4.0)))
+
+
+class TestOneExampleInWhatIsCutAsAWhole:
+    """It may turn an update round, which a client that is left out cannot: twice as far, so half of the multiplier."""
+
+    @staticmethod
+    def exactly(deviation, distance):
+        event = dp_accounting.GaussianDpEvent(deviation / distance)
+        return pld.PLDAccountant().compose(event).get_epsilon(1e-5)
+
+    @staticmethod
+    def told(upload, unit, method="fedavg", merge=True, **sections):
+        account = account_of(upload, {"unit": unit, "accountant": "prv"}, method, merge, **sections)
+        return account.report(account.after({}, attended(0)))["epsilon"]
+
+    @pytest.mark.parametrize("unit", ["client", "example"])
+    def test_an_update(self, unit):
+        """Cut to 1, an update of 3 and what one more example makes of it, or the nothing of a client that is blank."""
+        update = torch.tensor([3.0, 0.0])
+        cut, neighbour = (
+            Clip(norm=1.0).changed(u, None) for u in (update, -update if unit == "example" else 0 * update)
+        )
+        exact = self.exactly(2.0, float((cut - neighbour).norm()))
+        assert exact <= self.told((CLIP, NOISE), unit) <= exact + 0.02
+
+    @pytest.mark.parametrize("unit", ["client", "example"])
+    def test_a_table_of_votes(self, unit):
+        """On every input the vote goes from one class to another, or to none."""
+        protocol, scores = {"kind": "votes", "inputs": 6}, "uniform"
+        account = account_of(
+            (NOISE,), {"unit": unit, "accountant": "prv"}, "feded-w0", False, {"protocol": protocol, "scores": scores}
+        )
+        table = torch.eye(3)[[0, 1, 2, 0, 1, 2]]
+        neighbour = table.roll(1, dims=1) if unit == "example" else torch.zeros_like(table)
+        exact = self.exactly(2.0 * math.sqrt(6), float((table - neighbour).norm()))
+        told = account.report(account.after({}, attended(0)))["epsilon"]
+        assert exact <= told <= exact + 0.02
+
+    def test_what_is_said_of_its_length(self):
+        looking = {**CLIP, "quantile": 0.5, "bit_deviation": 1.5}
+        account = account_of((looking, NOISE), {"unit": "example"})
+        told = account.report(account.after({}, attended(0)))["epsilon"]
+        assert told == pytest.approx(epsilon(Release(1.0), Release(1.5)))
+
+    @pytest.mark.parametrize(("sensitivity", "counted"), [(None, 2.0), (100.0, 2.0), (4.0, 5.0)])
+    def test_statistics_with_a_norm(self, sensitivity, counted):
+        """Deviation 20 about a norm of 5: 10 at most lie between the ends."""
+        link = Statistics(norm=5.0, multiplier=4.0)
+        assert link.counted(sensitivity, by_example=True) == pytest.approx(counted)
+        assert link.counted(sensitivity, by_example=False) == 4.0
+
+    def test_rounding_counts_over_what_can_move(self):
+        shared = (CLIP, {**NOISE, "shared": True})
+        sums = {**TAKEN, "secure_sums": {"range": 100.0, "least": 3}}
+        claims = [account_of(shared, {"unit": unit}, federation=sums).claim for unit in ("client", "example")]
+        lost = [1 / claim.rounding - 1 for claim in claims]
+        assert 0 < lost[0] == pytest.approx(2 * lost[1])
 
 
 class TestSharedNoise:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -25,6 +25,7 @@ from fedfuse.parts.base import MethodPart, joint_sensitivity, speaks_for
 from fedfuse.parts.protocol import Votes
 from fedfuse.parts.upload import Clip, Noise, Statistics
 from fedfuse.parts.upload.clip import FAR
+from fedfuse.parts.upload.statistics import TO_THE_OTHER_END
 from fedfuse.privacy.settings import PrivacySettings
 from fedfuse.runtime.bank import ModelBank
 from fedfuse.runtime.training import TrainingSettings
@@ -90,11 +91,12 @@ class Claim:
 
     def _of_upload(self, visit: Visit, against: Against) -> Iterator[Release]:
         if self.is_by_clients and self.clip is not None and self.clip.release is not None:
-            yield self.clip.release
+            yield replace(self.clip.release, multiplier=self.clip.release.multiplier / self.reach)
         in_sum = self.shares_noise and against != "server"
         if self.is_by_clients and (visit.is_counted or not in_sum):
             share = visit.noise if in_sum else 1 / visit.parties if against == "server" else 1.0
-            yield Release(self.multiplier * math.sqrt(share) * (self.rounding if in_sum else 1.0))
+            rounded = self.rounding if in_sum else 1.0
+            yield Release(self.multiplier / self.reach * math.sqrt(share) * rounded)
         yield from self._of_extras(visit)
 
     def _of_extras(self, visit: Visit) -> Iterator[Release]:
@@ -105,7 +107,8 @@ class Claim:
             yield own
         speaking = [part for part in self.speaking if part is not scores or (visit.is_asked and own is None)]
         if self.statistics is not None and speaking:
-            yield Release(self.statistics.multiplier_of(joint_sensitivity(speaking)))
+            by_example = self.settings.unit == "example"
+            yield Release(self.statistics.counted(joint_sensitivity(speaking), by_example))
 
     @cached_property
     def speaking(self) -> list[MethodPart]:
@@ -139,7 +142,7 @@ class Claim:
 
     @cached_property
     def is_by_clients(self) -> bool:
-        """Whether noise on whole updates is what keeps the promise: it protects a client, and so its examples."""
+        """Whether noise on whole updates is what keeps the promise, about a client or about its examples."""
         return self.noise is not None and not self.covers_models and self._by_votes is None
 
     @property
@@ -183,10 +186,23 @@ class Claim:
         return 0.0 if bound is None else noise.deviation / bound
 
     @property
+    def reach(self) -> float:
+        """How far what is protected can move a payload, over the payload's bound.
+
+        A client that is blank adds nothing: its payload moves to zero. One example of many can move it from anywhere
+        within the bound to anywhere else; rows of probabilities, which have no opposite, are never farther than
+        sqrt(2) from each other.
+        """
+        if self.settings.unit == "client":
+            return 1.0
+        return TO_THE_OTHER_END if self.clip else math.sqrt(2)
+
+    @property
     def rounding(self) -> float:
         """By how much noise that is shared counts for less, because clients round before they are added.
 
-        With and without a client's data, what it adds differs by its bound, and by a step in every number at most.
+        With and without what is protected, what a client adds differs by ``reach`` of its bound, and by a step in every
+        number at most.
         """
         bound = self.clip.norm if self.clip else self._natural_bound
         if self.sums is None or bound is None:
@@ -194,7 +210,8 @@ class Claim:
         predictions = (self.inputs or 0) * self.bank.classes
         sizes = [self.bank.layout(prototype).size for prototype in self.bank.prototypes]
         numbers = predictions if self.recipe.protocol.carries == "predictions" else max(sizes)
-        return bound / (bound + self.sums.step * math.sqrt(numbers))
+        moved = self.reach * bound
+        return moved / (moved + self.sums.step * math.sqrt(numbers))
 
     @property
     def farthest(self) -> float | None:

@@ -3,8 +3,9 @@
     s <- s min(1, S / ||s||) + N(0, (z S)^2 I)      with a ``norm`` S: all of a client's s together, whoever made it
     s <- s + N(0, (z L)^2 I)                        without: L is how far one example can move s
 
-The first protects a client, the second its examples; L is known of label counts, which one example moves by 1. Counts
-that noise has brought below zero are zero.
+The first protects a client, the second its examples; L is known of label counts, which one example moves by 1. With a
+norm, one example can move s from one end to the other, 2 S, and is told to have half of z, unless L is less. Counts that
+noise has brought below zero are zero.
 """
 
 from __future__ import annotations
@@ -19,6 +20,10 @@ from fedfuse.core.messages import Tensors
 from fedfuse.core.releases import Multiplier, check_one_measure
 from fedfuse.parts.context import ClientContext
 from fedfuse.parts.upload.base import Packed, Upload
+
+
+TO_THE_OTHER_END = 2.0
+"""How far apart, over the bound, two things can be that are cut to the same length."""
 
 
 class Statistics(Upload):
@@ -50,6 +55,17 @@ class Statistics(Upload):
             return self.multiplier
         unit = self.norm or sensitivity
         return 0.0 if unit is None else self.deviation / unit
+
+    def counted(self, sensitivity: float | None, by_example: bool) -> float:
+        """z over what really can change: a client can take away all that is within the norm.
+
+        One example can turn it round, if it can move it so far.
+        """
+        multiplier = self.multiplier_of(sensitivity)
+        if self.norm is None or not by_example:
+            return multiplier
+        farthest = TO_THE_OTHER_END * self.norm
+        return multiplier * self.norm / min(farthest, math.inf if sensitivity is None else sensitivity)
 
     def pack(self, sent: Tensors, client: ClientContext) -> Packed:
         return Packed(sent, bound=client.bound)
