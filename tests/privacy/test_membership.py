@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -117,3 +118,26 @@ def test_what_epsilon_allows() -> None:
     epsilon = 2.0
     false = 1 / (1 + math.exp(epsilon))
     assert most_that_epsilon_allows(false, epsilon, 0) == pytest.approx(1 - false)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+def test_what_epsilon_of_a_client_allows_about_one_example(epsilon: float) -> None:
+    """A client may say y + noise with its data, -y + noise without one example, and noise if it is blank.
+
+    That is as private as Gaussian noise is between y and 0; yet the best attack on the example goes twice as far.
+    """
+    delta, far = 1e-3, 1.0
+    while gaussian_delta(far, epsilon) > delta:
+        far *= 0.99
+    normal = NormalDist()
+    best = normal.cdf(normal.inv_cdf(0.01) + 2 * far)
+    assert most_that_epsilon_allows(0.01, epsilon, delta) < best
+    assert best <= most_that_epsilon_allows(0.01, epsilon, delta, of_a_client=True) <= 1
+    group = math.exp(2 * epsilon) * 0.01 + (1 + math.exp(epsilon)) * delta
+    assert most_that_epsilon_allows(0.01, epsilon, delta, of_a_client=True) <= group + 1e-12
+
+
+def gaussian_delta(far: float, epsilon: float) -> float:
+    """Exactly (Balle and Wang, 2018), for noise of 1 and neighbours that are so far from each other."""
+    normal = NormalDist()
+    return normal.cdf(far / 2 - epsilon / far) - math.exp(epsilon) * normal.cdf(-far / 2 - epsilon / far)

@@ -22,6 +22,8 @@ DRAWS = 1000
 """Bootstrap samples behind an interval."""
 RATES = (0.01, 0.001)
 """Of false positives, at which true ones are told."""
+MOST_EXPONENT = 700.0
+"""Of what a floating-point number can hold; so much privacy is none."""
 MIDDLE = (2.5, 97.5)
 """Percentiles between which 95 % lie."""
 
@@ -112,11 +114,16 @@ def without_outside(scores: Numbers, inside: NDArray[np.bool_], outside: Numbers
     return scores - expected
 
 
-def most_that_epsilon_allows(rate: float, epsilon: float, delta: float) -> float:
-    """The true positives that no attack exceeds, at this rate of false ones (Kairouz, Oh and Viswanath, 2015)."""
-    if epsilon > math.log(1 / rate):
-        return 1.0
-    return min(1.0, math.exp(epsilon) * rate + delta, 1 - math.exp(-epsilon) * (1 - delta - rate))
+def most_that_epsilon_allows(rate: float, epsilon: float, delta: float, of_a_client: bool = False) -> float:
+    """The true positives that no attack on one example exceeds, at this rate of false ones (Kairouz et al., 2015).
+
+    An epsilon of a client is between its data and none. Its data with the example and without it are two such steps
+    apart: from one to none, and from none to the other.
+    """
+    if of_a_client:
+        rate = most_that_epsilon_allows(rate, epsilon, delta)
+    few = math.exp(min(epsilon, MOST_EXPONENT)) * rate + delta
+    return min(1.0, few, 1 - math.exp(-epsilon) * max(0.0, 1 - delta - rate))
 
 
 def _again(size: int, random: np.random.Generator) -> Numbers:

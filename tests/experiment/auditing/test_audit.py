@@ -13,6 +13,7 @@ from fedfuse.core.randomness import Key
 from fedfuse.data.partition import Assignment
 from fedfuse.experiment.auditing.left import margin
 from fedfuse.experiment.auditing.shadows import halves
+from fedfuse.privacy.membership import most_that_epsilon_allows
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 MEMORISES = {"epochs": 60, "batch_size": 8, "optimizer": {"kind": "adam", "learning_rate": 0.01}}
@@ -90,6 +91,18 @@ def test_epsilon_stands_beside_and_bounds_what_is_found(noise, out) -> None:
     assert all(0.1 < one.epsilon <= 1 for one in found.findings)
     assert not any(one.breaks_promise for one in found.findings)
     assert "epsilon" in repr(found)
+
+
+def test_epsilon_of_a_client_allows_more_about_one_example(noise, out) -> None:
+    parts = {
+        "merge": {"weighting": "uniform"},
+        "upload": [{"kind": "clip", "norm": 1.0}, {"kind": "noise", "multiplier": 4.0}],
+    }
+    Experiment(noise({"name": "fedavg", **parts}, privacy={"unit": "client"})).run(out)
+    for one in audit(out).findings:
+        assert one.epsilon == pytest.approx(1.0, abs=0.2)
+        assert one.allowed == most_that_epsilon_allows(0.01, one.epsilon, 1e-5, of_a_client=True)
+        assert one.allowed > 2 * most_that_epsilon_allows(0.01, one.epsilon, 1e-5)
 
 
 def test_what_cannot_be_audited_is_said(config, out) -> None:

@@ -188,9 +188,7 @@ class _Judge:
             return None
         measured = measure(score[members], score[others], weights, seed=left.client + 1)
         epsilon = self._epsilon(left)
-        delta = self.privacy["delta"] if self.privacy else 0.0
-        allowed = None if epsilon is None else most_that_epsilon_allows(RATES[0], epsilon, delta)
-        return _Single(left, attack, measured, epsilon, allowed)
+        return _Single(left, attack, measured, epsilon, self._allowed(epsilon))
 
     def notes(self, left_out: int) -> list[str]:
         tests = f"{self.examples.test:,} test examples, weighted to the same shares of classes"
@@ -212,6 +210,13 @@ class _Judge:
         seen = against.get("everybody") or against["others" if left.client < 0 else "server"]
         epsilon = seen["epsilon"] if left.client < 0 else seen["clients"].get(str(left.client), seen["epsilon"])
         return None if epsilon is None else float(epsilon)
+
+    def _allowed(self, epsilon: float | None) -> float | None:
+        """Attacks ask about one example, whatever the promise is about."""
+        if self.privacy is None or epsilon is None:
+            return None
+        by_client = self.privacy["unit"] == "client"
+        return most_that_epsilon_allows(RATES[0], epsilon, self.privacy["delta"], by_client)
 
 
 def _gathered(run: Path, singles: list[_Single], notes: tuple[str, ...]) -> Audit:

@@ -4,8 +4,8 @@
     s <- s + N(0, (z L)^2 I)                        without: L is how far one example can move s
 
 The first protects a client, the second its examples; L is known of label counts, which one example moves by 1. With a
-norm, one example can move s from one end to the other, 2 S, and is told to have half of z, unless L is less. Counts that
-noise has brought below zero are zero.
+norm, one example can move s from one end to the other, 2 S, so that z counts half for it, unless L is less. Counts
+that noise has brought below zero are zero.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from fedfuse.core.messages import Tensors
 from fedfuse.core.releases import Multiplier, check_one_measure
 from fedfuse.parts.context import ClientContext
 from fedfuse.parts.upload.base import Packed, Upload
-
 
 TO_THE_OTHER_END = 2.0
 """How far apart, over the bound, two things can be that are cut to the same length."""
