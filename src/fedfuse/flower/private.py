@@ -35,7 +35,7 @@ from fedfuse.flower.masking.messages import LETTERS, MASKING
 from fedfuse.flower.receipts import describe
 from fedfuse.flower.records import CONFIG, REFUSED
 from fedfuse.parts.upload.chain import name_of
-from fedfuse.parts.upload.noise import PARTIES
+from fedfuse.parts.upload.noise import PARTIES, parties_in
 from fedfuse.privacy.account import Account, told
 from fedfuse.privacy.book_files import read_books, write_books
 from fedfuse.privacy.books import Books
@@ -80,7 +80,7 @@ class PartyPrivacy:
     def _parties(self, task: Task) -> int:
         place = self.promise.claim.noise_place
         told_of = task.extras.get(f"{name_of(place)}/{PARTIES}") if place is not None else None
-        return 1 if told_of is None else max(1, int(told_of))
+        return 1 if told_of is None else parties_in(told_of)
 
     def check_budget(self, task: Task) -> None:
         """Raise if the answer would give away more than is allowed."""

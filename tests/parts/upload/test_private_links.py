@@ -10,13 +10,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedfuse.core.errors import ConfigError
+from fedfuse.core.errors import ConfigError, DataError
 from fedfuse.core.messages import Task
 from fedfuse.core.randomness import Key
 from fedfuse.core.secret_key import SecretKey
 from fedfuse.parts.protocol.predictions import onto_simplex
 from fedfuse.parts.upload import Chain, Clip, Noise, SoftLabels, Statistics, TopK
 from fedfuse.parts.upload.clip import INSIDE, NORM
+from fedfuse.parts.upload.noise import PARTIES
 from tests.helpers import (
     make_bank,
     make_client,
@@ -73,6 +74,29 @@ class TestWhatOneClientCanChange:
         found = link.beside(extras, None, client_of())
         assert math.sqrt(sum(float(t.double().square().sum()) for t in found.values())) <= 2.0 * (1 + 1e-4)
         assert all(t.isfinite().all() for t in found.values())
+
+    @pytest.mark.parametrize("norm", [1e-6, 1e-3, 1.0])
+    def test_nothing_is_too_long_that_was_as_long_as_float32_can_be(self, norm):
+        """The factor would be rounded to one of the smallest numbers, or to none."""
+        longest = torch.finfo(torch.float32).max
+        table = torch.tensor([[1.0, -1.0], [0.9, 1.0]]).repeat(20, 1) * longest
+        clipped = Chain([Clip(norm=norm)]).pack({"predictions": table}, client_of()).tensors["predictions"]
+        beside = Statistics(norm=norm, deviation=1e-12).beside({"scores/a": table}, None, client_of())["scores/a"]
+        for found in (clipped, beside):
+            assert float(found.double().norm()) == pytest.approx(norm, rel=1e-5)
+
+    @pytest.mark.parametrize("norm", [0.0, -1.0, 1e-44, 1e-300, float("nan"), float("inf"), [1.0, 1.0]])
+    def test_no_server_can_send_a_norm_with_which_noise_is_none(self, norm):
+        """Of zero, the update would come to zeros with its signs, and noise of zero would leave them."""
+        client = client_of(extras={NORM: torch.tensor(norm, dtype=torch.float64)})
+        with pytest.raises(DataError, match="the norm that the server sent for clip is no number"):
+            Clip(norm=1.0, quantile=0.5).changed(torch.ones(3), client)
+
+    @pytest.mark.parametrize("parties", [0.0, -1.0, 0.3, 1.99, float("nan"), float("inf"), [2.0, 2.0]])
+    def test_no_server_can_split_the_noise_otherwise_than_it_is_counted(self, parties):
+        client = replace(client_of(extras={PARTIES: torch.tensor(parties)}), bound=1.0)
+        with pytest.raises(DataError, match="no whole number above 0"):
+            Noise(multiplier=1.0, shared=True).changed(torch.ones(3), client)
 
     @pytest.mark.parametrize("broken", [float("nan"), float("inf")])
     @pytest.mark.parametrize("measure", ["multiplier", "deviation"])

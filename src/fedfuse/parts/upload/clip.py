@@ -22,17 +22,21 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from fedfuse.core.errors import DataError
 from fedfuse.core.messages import Tensors, Update
 from fedfuse.core.releases import Release
 from fedfuse.parts.base import Shapes
 from fedfuse.parts.context import ClientContext, ServerView
 from fedfuse.parts.tensor_spec import TensorSpec
-from fedfuse.parts.upload.updates import OnUpdates
+from fedfuse.parts.upload.updates import OnUpdates, shortened
 
 NORM, INSIDE = "norm", "inside"
 """What the server sends to clients that look for the norm together with it, and what they answer."""
 FAR = 8
 """Deviations beyond which noise practically never is, and is cut off."""
+
+LEAST, MOST = 1e-20, 1e20
+"""Norms between which an update and its noise have a float32 each; zeros of an update would keep their signs."""
 
 
 class Clip(OnUpdates):
@@ -55,10 +59,16 @@ class Clip(OnUpdates):
 
     def changed(self, update: Tensor, client: ClientContext) -> Tensor:
         norm, length = self.longest(client), _length(update)
-        return update if length <= norm else update * (norm / length)
+        return update if length <= norm else shortened(update, norm / length)
 
     def longest(self, client: ClientContext) -> float:
-        return self.norm if self.quantile is None else float(client.received[NORM])
+        """S; a server that says one with which noise would be no noise gets no answer."""
+        if self.quantile is None:
+            return self.norm
+        told = client.received[NORM]
+        if told.numel() != 1 or not LEAST <= float(told) <= MOST:
+            raise DataError(f"the norm that the server sent for clip is no number from {LEAST:g} to {MOST:g}")
+        return float(told)
 
     def aside(self, update: Tensor, client: ClientContext) -> Tensors:
         if self.quantile is None:
@@ -91,7 +101,7 @@ class Clip(OnUpdates):
         """The norm after a round; noise, or a liar, moves it no further than a round of honest clients could."""
         assert self.quantile is not None
         share = float(said.mean() + 0.5)
-        return norm * math.exp(-self.rate * (min(max(share, 0.0), 1.0) - self.quantile))
+        return (norm * math.exp(-self.rate * (min(max(share, 0.0), 1.0) - self.quantile))).clamp(LEAST, MOST)
 
     @property
     def _farthest(self) -> float:

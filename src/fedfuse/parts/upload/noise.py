@@ -19,7 +19,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from fedfuse.core.errors import ConfigError
+from fedfuse.core.errors import ConfigError, DataError
 from fedfuse.core.messages import Tensors
 from fedfuse.core.releases import Multiplier, check_one_measure
 from fedfuse.parts.base import CheckContext, Shapes
@@ -31,6 +31,15 @@ from fedfuse.runtime.bank import ModelBank
 
 PARTIES = "parties"
 """What the server tells clients that share their noise: how many of them there are."""
+MOST_PARTIES = 2**53
+"""Above this, whole numbers are not told apart."""
+
+
+def parties_in(told: Tensor) -> int:
+    """What the server said, which is how noise is both made and counted."""
+    if told.numel() != 1 or not 1 <= float(told) < MOST_PARTIES or float(told) != int(told):
+        raise DataError("the number of clients that the server sent for shared noise is no whole number above 0")
+    return int(told)
 
 
 class Noise(OnUpdates):
@@ -66,7 +75,7 @@ class Noise(OnUpdates):
     def changed(self, update: Tensor, client: ClientContext) -> Tensor:
         deviation = self.deviation_of(client.bound)
         if self.shared:
-            deviation /= math.sqrt(float(client.received[PARTIES]))
+            deviation /= math.sqrt(parties_in(client.received[PARTIES]))
         if client.bound is not None and not bool(update.isfinite().all()):
             update = torch.zeros_like(update)  # no bound holds for it, and that it came to nothing is nobody's business
         return client.secret.child("noise").noised(update, deviation)

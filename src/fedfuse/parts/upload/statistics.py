@@ -20,6 +20,7 @@ from fedfuse.core.messages import Tensors
 from fedfuse.core.releases import Multiplier, check_one_measure
 from fedfuse.parts.context import ClientContext
 from fedfuse.parts.upload.base import Packed, Upload
+from fedfuse.parts.upload.updates import shortened
 
 TO_THE_OTHER_END = 2.0
 """How far apart, over the bound, two things can be that are cut to the same length."""
@@ -73,7 +74,8 @@ class Statistics(Upload):
         scale, key = self._scale(extras), client.secret.child("statistics")
         deviation = self.deviation or self.multiplier_of(None) * (self.norm or sensitivity or 0.0)
         return {
-            name: key.child(name).noised(torch.nan_to_num(scale * tensor), deviation) for name, tensor in extras.items()
+            name: key.child(name).noised(torch.nan_to_num(shortened(tensor, scale)), deviation)
+            for name, tensor in extras.items()
         }
 
     def _scale(self, extras: Tensors) -> float:

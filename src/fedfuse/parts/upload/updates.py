@@ -20,6 +20,16 @@ from fedfuse.parts.tensor_spec import TensorSpec
 from fedfuse.parts.upload.base import Packed, Upload
 from fedfuse.runtime.bank import ModelBank
 
+LEAST_FACTOR = 1e-30
+"""Below this, float32 has fewer digits of a factor, and what it shortens could stay too long."""
+
+
+def shortened(numbers: Tensor, factor: float) -> Tensor:
+    """Numbers times a factor of at most 1, so that no rounding makes them longer than that."""
+    if factor >= LEAST_FACTOR:
+        return numbers * factor
+    return (numbers.double() * factor).to(numbers.dtype)
+
 
 class OnUpdates(Upload):
     """A link that looks at what a client adds to what the server has."""
