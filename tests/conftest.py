@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import settings
 
 from fedfuse.experiment.config import ExperimentConfig
 from tests.helpers import tiny_config
+
+settings.register_profile("whatever else this machine does", deadline=None)
+settings.load_profile("whatever else this machine does")
 
 
 @pytest.fixture(autouse=True, scope="session")

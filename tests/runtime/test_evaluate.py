@@ -24,7 +24,7 @@ def same_state(model, before):
     return all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(count=st.integers(1, 40), batch=st.integers(1, 50), seed=st.integers(0, 5))
 def test_score_is_the_hand_written_one(count, batch, seed):
     bank, examples = make_bank(norm=TinyNorm()), make_examples(count, seed)

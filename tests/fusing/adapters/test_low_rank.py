@@ -12,7 +12,7 @@ from fedfuse.fusing.adapters.loss import Loss
 from fedfuse.fusing.adapters.low_rank import of_matrix, of_products
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     rows=st.integers(1, 9),
     columns=st.integers(1, 9),
