@@ -190,7 +190,7 @@ $(ENGINES)/installed: pyproject.toml
 $(TRACKERS)/installed: pyproject.toml constraints-trackers.txt
 	rm -rf $(TRACKERS) && $(PYTHON) -m venv $(TRACKERS)
 	$(TRACKERS)/bin/python -m pip --quiet --disable-pip-version-check install -c constraints.txt torch
-	$(TRACKERS)/bin/python -m pip --quiet --disable-pip-version-check install -c constraints-trackers.txt -e '.[tensorboard,mlflow,wandb,trackio]' pytest
+	$(TRACKERS)/bin/python -m pip --quiet --disable-pip-version-check install -c constraints-trackers.txt -e '.[tensorboard,mlflow,wandb,trackio]' pytest hypothesis
 	@touch $@
 
 $(AUDIT)/installed:
