@@ -139,7 +139,7 @@ def test_options_before_the_experiment_are_checked_as_well(in_process: InProcess
     assert said == "digits: unknown key 'lr' (did you mean 'training.optimizer.learning_rate'?)"
 
 
-def test_the_last_method_counts_wherever_it_stands(in_process: InProcess) -> None:
-    """--set goes over --method, also if it stands before it."""
-    words = ("run", "digits", "--set", "method=fedavg", "--method", "fedafg", "--set", "federation.rounds=0")
-    assert "federation.rounds is 0" in only_sentence(in_process(*words))
+def test_a_method_is_said_once(in_process: InProcess) -> None:
+    """One of both would be without effect."""
+    words = ("run", "digits", "--set", "method=fedavg", "--method", "feddf")
+    assert "--method feddf and --set method=fedavg both say what method is" in only_sentence(in_process(*words))

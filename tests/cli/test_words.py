@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from fedfuse.cli.words import seeds_of
+from fedfuse.cli.words import check_loudness, seeds_of, with_assignments
+from fedfuse.core.asked import asked_by_command_line
 from fedfuse.core.errors import ConfigError
 
 
@@ -23,3 +26,30 @@ def test_what_is_no_list_of_seeds_is_refused_in_one_sentence(text: str) -> None:
     with pytest.raises(ConfigError, match=r"^seeds=") as refused:
         seeds_of(text)
     assert len(str(refused.value)) < 250
+
+
+@pytest.mark.parametrize(
+    ("option", "assignment", "other"),
+    [
+        ("--method fedavg", "method=fedavg", "method=feddf"),
+        ("--method fedavg", "method=fedavg", "method.name=feddf"),
+        ("--seed 1", "seed=1", "seed=2"),
+        ("--workers 1", "engine.workers=1", "engine.workers=2"),
+    ],
+)
+def test_an_option_and_an_assignment_about_the_same_key_are_refused(option: str, assignment: str, other: str) -> None:
+    sentence = f"{option} and --set {other} both say what {assignment.partition('=')[0]} is; keep one of them"
+    with asked_by_command_line(), pytest.raises(ConfigError, match=f"^{re.escape(sentence)}"):
+        with_assignments({option: assignment}, ["training.epochs=1", other])
+
+
+def test_options_come_before_assignments() -> None:
+    options = {"--method fedprox": "method=fedprox", "--seed 1": None}
+    assert with_assignments(options, ["method.local.strength=1"]) == ["method=fedprox", "method.local.strength=1"]
+
+
+def test_nobody_hears_nothing_and_everything() -> None:
+    check_loudness(True, False)
+    for quiet, as_json in ((True, False), (False, True)):
+        with pytest.raises(ConfigError, match="both say what is printed; give one of them"):
+            check_loudness(quiet, True, as_json)

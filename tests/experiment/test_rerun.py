@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import fedfuse
-from fedfuse.core.errors import RunFolderError, StopRun
+from fedfuse.core.errors import ConfigError, RunFolderError, StopRun
 from fedfuse.experiment.live import listeners
 from tests.experiment.test_api import TINY, files_of, finals
 
@@ -53,6 +53,20 @@ def test_overwrite_runs_it_anew_and_another_experiment_is_refused_in_python(tmp_
     with pytest.raises(RunFolderError, match=r"another out=, or replace it with overwrite=True$"):
         fedfuse.run(TINY, seed=1, out=tmp_path)
     assert fedfuse.run(TINY, seed=1, out=tmp_path, overwrite=True).summary["seed"] == 1
+
+
+def test_who_overwrites_a_run_like_another_says_which_one(tmp_path: Path) -> None:
+    fedfuse.run(TINY, out=tmp_path / "mine")
+    with pytest.raises(ConfigError, match=r"a run like .*mine: say with out= which folder shall be replaced"):
+        fedfuse.run(tmp_path / "mine", overwrite=True)
+    assert fedfuse.run(tmp_path / "mine", overwrite=True, out=tmp_path / "mine").folder.path == tmp_path / "mine"
+
+
+def test_a_folder_that_holds_runs_is_no_run(tmp_path: Path) -> None:
+    with pytest.raises(
+        ConfigError, match=r"is a folder and no run \(it has no config.yaml\); give a file, a preset or a run"
+    ):
+        fedfuse.run(tmp_path)
 
 
 @pytest.mark.parametrize("event", ["round_finished", "round_started", "client_finished"])

@@ -117,7 +117,8 @@ def _check_experiment(name: str, words: Sequence[str], methods: bool) -> None:
     if changes or name.endswith((".yaml", ".yml")):
         check_keys(name, changes, methods)
     for method in (word.strip() for option, value in said if option == "--methods" for word in value.split(",")):
-        check_method(method, name)
+        if method:
+            check_method(method, name)
 
 
 def _is_known(name: str) -> bool:

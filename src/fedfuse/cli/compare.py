@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fedfuse.cli.options import Assignments, Estimated, Jobs, Opened, Overs, Port, Quiet, Verbose, Watched, Workers
-from fedfuse.cli.words import go_on_with, report_of, seeds_of, words_of
+from fedfuse.cli.words import check_loudness, go_on_with, report_of, seeds_of, with_assignments, words_of
 from fedfuse.experiment.finding import check_keys, check_method
 
 
@@ -40,6 +40,7 @@ def compare(
     open_it: Opened = False,
 ) -> None:
     """Run methods, seeds and variants side by side. Runs that are there are kept, unfinished ones go on."""
+    check_loudness(quiet, verbose)
     for experiment in experiments:
         check_keys(experiment, assignments or (), methods=False)
     for method in words_of(methods):
@@ -55,7 +56,8 @@ def compare(
     from fedfuse.experiment.looking.metric_sheets import comparison_metric_sheets
     from fedfuse.experiment.looking.tables import comparison_facts, comparison_sheet
 
-    changes = [*([f"engine.workers={workers}"] if workers is not None else []), *(assignments or ())]
+    options = {f"--workers {workers}": f"engine.workers={workers}" if workers is not None else None}
+    changes = with_assignments(options, assignments or ())
     chosen = words_of(methods), seeds_of(seeds) if seeds else []
     study = plan(experiments, *chosen, changes, out, over=over or ())
     screen = Console(quiet=quiet)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ import typer
 
 from fedfuse.cli.imports import quick_imports
 from fedfuse.cli.options import Assignments, Estimated, Opened, Port, Quiet, Verbose, Watched, Workers
-from fedfuse.cli.words import go_on_with
+from fedfuse.cli.words import check_loudness, go_on_with, with_assignments
 from fedfuse.experiment.finding import check_keys
 
 
@@ -33,8 +34,9 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="print the run's events, a line of JSON each")] = False,
 ) -> None:
     """Run one experiment."""
-    shortcuts = [f"{key}={value}" for key, value in (("method", method), ("seed", seed)) if value is not None]
-    changes = [*shortcuts, *_engine(engine, workers, address), *(assignments or ())]
+    check_loudness(quiet, verbose, as_json)
+    options = {"method": method, "seed": seed, "workers": workers, "address": address}
+    changes = with_assignments(_as_assignments(engine, options), assignments or ())
     check_keys(experiment, changes)
     with quick_imports():
         from rich.console import Console
@@ -54,7 +56,7 @@ def run(
     if estimate:
         print_estimate(estimate_of, loaded.config)
         return
-    folder = run_folder(experiment, out, resume) or loaded.default_folder
+    folder = run_folder(experiment, out, resume, overwrite) or loaded.default_folder
     config = loaded.config
     quiet = quiet or as_json
     if resume and not overwrite and not quiet:
@@ -75,8 +77,8 @@ def run(
     check_that_something_was_learnt(result.summary)
 
 
-def _engine(kind: str | None, workers: int | None, address: str | None) -> list[str]:
-    """The options about the engine as assignments."""
-    whole = [f"engine={{kind: {kind}}}"] if kind else []
-    keys = {"workers": workers, "address": address}
-    return whole + [f"engine.{key}={value}" for key, value in keys.items() if value is not None]
+def _as_assignments(engine: str | None, options: Mapping[str, object]) -> dict[str, str | None]:
+    """The options that are short for keys, by how they were given."""
+    keys = {"method": "method", "seed": "seed", "workers": "engine.workers", "address": "engine.address"}
+    found = {f"--{name} {value}": f"{keys[name]}={value}" for name, value in options.items() if value is not None}
+    return {f"--engine {engine}": f"engine={{kind: {engine}}}" if engine else None, **found}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fedfuse.cli.options import Assignments, Estimated, Jobs, Opened, Overs, Port, Quiet, Verbose, Watched, Workers
-from fedfuse.cli.words import go_on_with, report_of, seeds_of
+from fedfuse.cli.words import check_loudness, go_on_with, report_of, seeds_of, with_assignments
 from fedfuse.experiment.finding import check_keys
 
 if TYPE_CHECKING:
@@ -46,8 +46,12 @@ def sweep(
     open_it: Opened = False,
 ) -> None:
     """Try settings of an experiment and find the best. The same command goes on, with a larger budget too."""
-    shortcuts = {"method": method, "engine.workers": workers}
-    changes = [*(f"{key}={value}" for key, value in shortcuts.items() if value is not None), *(assignments or ())]
+    check_loudness(quiet, verbose)
+    options = {
+        f"--method {method}": f"method={method}" if method is not None else None,
+        f"--workers {workers}": f"engine.workers={workers}" if workers is not None else None,
+    }
+    changes = with_assignments(options, assignments or ())
     check_keys(experiment, changes)
     from rich.console import Console
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fedfuse.core.errors import ConfigError, FedfuseError, shortened
@@ -30,6 +31,28 @@ def seeds_of(text: str) -> list[int]:
     if not found or len(set(found)) < len(found):
         raise ConfigError(f"--seeds {shortened(text)}: write different whole numbers, for example 0,1,2 or 0-4")
     return found
+
+
+def with_assignments(options: Mapping[str, str | None], assignments: Sequence[str]) -> list[str]:
+    """What options say, as assignments before the others; ``options`` are assignments by how the option was given.
+
+    Both about one key is refused: one of them would be without effect.
+    """
+    given = {said: assignment for said, assignment in options.items() if assignment is not None}
+    for said, assignment in given.items():
+        key = assignment.partition("=")[0]
+        for other in assignments:
+            if other.partition("=")[0].strip() in (key, *(["method.name"] if key == "method" else [])):
+                raise ConfigError(f"{said} and --set {shortened(other)} both say what {key} is; keep one of them")
+    return [*given.values(), *assignments]
+
+
+def check_loudness(quiet: bool, verbose: bool, as_json: bool = False) -> None:
+    """Nobody can hear nothing and everything."""
+    if verbose and (quiet or as_json):
+        raise ConfigError(
+            f"{'--quiet' if quiet else '--json'} and --verbose both say what is printed; give one of them"
+        )
 
 
 def go_on_with(command: str) -> FedfuseError:

@@ -62,7 +62,7 @@ def run(
     check_sections(run, sections)
     loaded = _loaded(experiment, method, seed, assignments, sections)
     is_there = not overwrite and is_run_in(experiment, loaded.config) if resume is None else resume
-    folder = run_folder(experiment, place("out", out), is_there)
+    folder = run_folder(experiment, place("out", out), is_there, overwrite)
     return loaded.run(folder, resume, overwrite, listeners(progress, loaded.config.label))
 
 

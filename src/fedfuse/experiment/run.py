@@ -179,7 +179,11 @@ def read_raw(given: Given) -> Raw:
     path = find_experiment(given)
     if path is None:
         return yaml.safe_load(presets.text(str(given)))  # type: ignore[no-any-return]
-    return read_yaml(RunFolder(path).config if path.is_dir() else path)
+    if not path.is_dir():
+        return read_yaml(path)
+    if not RunFolder(path).config.exists():
+        raise ConfigError(f"{path} is a folder and no run (it has no config.yaml); give a file, a preset or a run")
+    return read_yaml(RunFolder(path).config)
 
 
 def where(given: Given) -> str:
@@ -187,10 +191,16 @@ def where(given: Given) -> str:
     return str(given) if isinstance(given, str | Path) else "the experiment"
 
 
-def run_folder(given: Given, out: str | Path | None, resume: bool) -> Path | None:
-    """Where a run shall lie, if that is said; who resumes a run folder means that folder."""
-    if out is None and resume and isinstance(given, str | Path) and Path(given).is_dir():
-        return Path(given)
+def run_folder(given: Given, out: str | Path | None, resume: bool, overwrite: bool = False) -> Path | None:
+    """Where a run shall lie, if that is said; who resumes a run folder means that folder.
+
+    Who overwrites must say which one: that folder, or whatever lies where such a run would be put.
+    """
+    if out is None and isinstance(given, str | Path) and Path(given).is_dir():
+        if overwrite:
+            raise ConfigError(f"--overwrite of a run like {given}: say with --out which folder shall be replaced")
+        if resume:
+            return Path(given)
     return None if out is None else Path(out)
 
 
