@@ -36,6 +36,9 @@ WITH_OPTIONS = [
     ["methods", "feddf", "--yaml"],
     ["run", "--method", "fedafg", "digits"],
     ["run", "digits", "--rounds", "3"],
+    ["sweep", "digits", "--over", "partition.alfa=0.1,1"],
+    ["compare", "digits", "--over", "partition.alfa=0.1,1"],
+    ["privacy", "digits", "--set", "partition.alfa=1"],
     ["completion", "--line", "fish", "fedfuse run digits --set "],
 ]
 SCRIPT = """
@@ -65,6 +68,20 @@ def test_none_of_them_imports_anything_heavy():
     [
         (("run", "digits", "--method", "fedafg"), "digits: unknown method 'fedafg' (did you mean 'fedavg'?)"),
         (("compare", "digits", "--methods", "fedafg"), "digits: unknown method 'fedafg' (did you mean 'fedavg'?)"),
+        (
+            ("sweep", "digits", "--over", "training.lr=0.1..1"),
+            "--over training.lr=0.1..1 fits nothing here: training: unknown key 'lr' "
+            "(did you mean 'training.optimizer.learning_rate'?)",
+        ),
+        (
+            ("compare", "digits", "--methods", "fedprox", "--over", "method.local.strenght=1,2"),
+            "--over method.local.strenght=1,2 fits nothing here: method.local: unknown key 'strenght' "
+            "(did you mean 'strength'?)",
+        ),
+        (
+            ("run", "digits", "--set", "models.mpl.hidden=[8]"),
+            "digits: models.mpl: arch is missing (did you mean 'mlp'?)",
+        ),
         (("run", "nosuch.yaml"), "nosuch.yaml: No such file or directory"),
         (("run", "digtis"), "unknown file or preset 'digtis' (did you mean 'digits'?)"),
         (("run", "digtis", "--seed", "1"), "unknown file or preset 'digtis' (did you mean 'digits'?)"),

@@ -5,7 +5,7 @@ Only what is surely wrong is refused here, in the very sentence that it would ge
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fedfuse.catalogue.datasets import CATALOGUE
@@ -36,6 +36,13 @@ def misspellings(raw: Mapping[str, Any], where: str) -> Problems:
                 yield from _part(given, slots()["models"], None, (name, str(model)), where)
         elif name in raw:
             yield from _value(raw[name], key, (name,), where)
+
+
+def misfit(what: str, errors: Sequence[UnknownKeyError]) -> UnknownKeyError:
+    """The sentence for a key that nobody has, with the nearest that somebody has."""
+    nearest = max(errors, key=lambda error: len(error.at))
+    known = {key for error in errors if error.at == nearest.at for key in error.known}
+    return UnknownKeyError(nearest.key, known, nearest.at, f"{what}: ", suggested(nearest.key, nearest.at, known))
 
 
 def _method(given: Any, where: str) -> Problems:

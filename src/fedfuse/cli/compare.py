@@ -9,7 +9,7 @@ import typer
 
 from fedfuse.cli.options import Assignments, Estimated, Jobs, Opened, Overs, Port, Quiet, Verbose, Watched, Workers
 from fedfuse.cli.words import check_loudness, go_on_with, report_of, seeds_of, with_assignments, words_of
-from fedfuse.experiment.finding import check_keys, check_method
+from fedfuse.experiment.finding import check_keys, check_method, check_varied
 
 
 def compare(
@@ -43,6 +43,8 @@ def compare(
     check_loudness(quiet, verbose)
     for experiment in experiments:
         check_keys(experiment, assignments or (), methods=False)
+    if len(experiments) == 1:
+        check_varied(experiments[0], over or (), assignments or (), methods=False)
     for method in words_of(methods):
         check_method(method, experiments[0])
     from rich.console import Console

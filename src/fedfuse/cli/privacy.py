@@ -19,9 +19,9 @@ def privacy(
     from fedfuse.cli.console import console, print_facts, print_sheet
     from fedfuse.cli.imports import quick_imports
     from fedfuse.cli.words import words_of
-    from fedfuse.experiment.finding import find_experiment
+    from fedfuse.experiment.finding import check_keys
 
-    find_experiment(experiment)
+    check_keys(experiment, assignments or ())
     try:
         wanted = [float(word) for word in words_of(budgets)]
     except ValueError:

@@ -9,7 +9,7 @@ import typer
 
 from fedfuse.cli.options import Assignments, Estimated, Jobs, Opened, Overs, Port, Quiet, Verbose, Watched, Workers
 from fedfuse.cli.words import check_loudness, go_on_with, report_of, seeds_of, with_assignments
-from fedfuse.experiment.finding import check_keys
+from fedfuse.experiment.finding import check_keys, check_varied
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,6 +53,7 @@ def sweep(
     }
     changes = with_assignments(options, assignments or ())
     check_keys(experiment, changes)
+    check_varied(experiment, over or (), changes)
     from rich.console import Console
 
     from fedfuse.cli.batch import batch_progress

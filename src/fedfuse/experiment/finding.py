@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fedfuse.catalogue.details import CHOOSERS
-from fedfuse.core.errors import ConfigError, unknown
+from fedfuse.core.errors import ConfigError, UnknownKeyError, shortened, unknown
 from fedfuse.experiment import presets
 
 YAML = (".yaml", ".yml")
@@ -46,6 +46,21 @@ def check_keys(given: str | Path, assignments: Sequence[str], methods: bool = Tr
         changed.pop("method", None)
     for problem in misspellings(changed, str(given)):
         raise problem
+
+
+def check_varied(given: str | Path, overs: Sequence[str], assignments: Sequence[str], methods: bool = True) -> None:
+    """Refuse a key to vary that no part has, whatever is chosen; other keys depend on what else varies."""
+    from fedfuse.catalogue.keys import every_place
+    from fedfuse.catalogue.misspelt import misfit
+
+    for text in overs:
+        key, equals, values = text.partition("=")
+        if not equals or not values or key in every_place() or (key.startswith("method") and not methods):
+            continue
+        try:
+            check_keys(given, [*assignments, f"{key}=null"], methods)
+        except UnknownKeyError as error:
+            raise misfit(f"--over {shortened(text)} fits nothing here", [error]) from None
 
 
 def _changed(raw: dict[str, Any], assignments: Sequence[str]) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def experiment(**sections: Any) -> Experiment:
 
 
 def sweep(folder: Path, budget: int | None = 9, **options: Any) -> Sweep:
-    settings = {"sampler": SAMPLER, "sampler_seed": 5, "prune": True, **options}
+    settings = {"sampler": SAMPLER, "sampler_seed": 5 if budget else 0, "prune": True, **options}
     return fedfuse.sweep(experiment(), settings.pop("over", OVER), budget=budget, out=folder, **settings)
 
 

@@ -8,6 +8,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from fedfuse.catalogue.misspelt import misfit
 from fedfuse.core.errors import ConfigError, UnknownKeyError
 from fedfuse.experiment.config import ExperimentConfig, Raw, validate
 from fedfuse.experiment.config.changes import Change, apply
@@ -107,13 +108,6 @@ def check_axes(axes: Sequence[Axis], entrants: Sequence[Entrant]) -> None:
             if errors:
                 raise misfit(f"{axis.said} fits nothing here", errors)
             raise ConfigError(f"{axis.said}: method '{axis.address[1]}' is not among those that are run")
-
-
-def misfit(what: str, errors: Sequence[UnknownKeyError]) -> UnknownKeyError:
-    """The sentence for a key that nobody has, with the nearest that somebody has."""
-    nearest = max(errors, key=lambda error: len(error.at))
-    known = {key for error in errors if error.at == nearest.at for key in error.known}
-    return UnknownKeyError(nearest.key, known, nearest.at, f"{what}: ")
 
 
 def _made(change: Change, error: UnknownKeyError) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fedfuse.catalogue.keys import suggested
-from fedfuse.core.errors import ConfigError, UnknownKeyError, shortened, suggest
+from fedfuse.core.errors import ConfigError, UnknownKeyError, did_you_mean, shortened, suggest
 
 
 def refusal(error: Mapping[str, Any], raw: Any, section: tuple[str, ...], where: str) -> ConfigError:
@@ -16,7 +16,14 @@ def refusal(error: Mapping[str, Any], raw: Any, section: tuple[str, ...], where:
     if isinstance(cause, UnknownKeyError):
         near = suggested(cause.key, address, cause.known)
         return UnknownKeyError(cause.key, cause.known, address, f"{where}: ", near)
-    return ConfigError(f"{where}: {_sentence(error, '.'.join(address))}")
+    meant = _other_name(address, raw) if error["type"] == "union_tag_not_found" else ""
+    return ConfigError(f"{where}: {_sentence(error, '.'.join(address))}{meant}")
+
+
+def _other_name(address: tuple[str, ...], raw: Any) -> str:
+    """Of a model that is none yet, the one that was meant: ``models.mpl.hidden=[8]`` beside a model ``mlp``."""
+    models = raw.get("models") if isinstance(raw, Mapping) and address[:1] == ("models",) else None
+    return did_you_mean(address[1], models.keys() - {address[1]}) if isinstance(models, Mapping) else ""
 
 
 def _sentence(error: Mapping[str, Any], address: str) -> str:

@@ -10,8 +10,9 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from fedfuse.catalogue.misspelt import misfit
 from fedfuse.core.errors import ConfigError, UnknownKeyError
-from fedfuse.experiment.comparison.entrants import Entrant, entrant, misfit
+from fedfuse.experiment.comparison.entrants import Entrant, entrant
 from fedfuse.experiment.config import ExperimentConfig, Raw
 from fedfuse.experiment.config.changes import Change
 from fedfuse.experiment.config.schema import CHOOSERS

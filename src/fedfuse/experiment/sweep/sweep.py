@@ -149,9 +149,7 @@ def plan_sweep(
     space.check()
     chosen = _sampler(sampler, axes, budget)
     if chosen == "grid" and seed:
-        raise ConfigError(
-            f"--sampler-seed {seed} changes nothing: a grid has every combination in one order; choose --sampler random"
-        )
+        raise ConfigError(f"--sampler-seed {seed} changes nothing: a grid has every combination in one order")
     on = _judged_on(space, base, has_validation)
     return SweepPlan(
         space=space,
