@@ -132,3 +132,38 @@ def test_a_folder_below_a_file_is_refused_in_a_sentence(tmp_path: Path) -> None:
             call()
     with pytest.raises(FedfuseError, match="holds no run"):
         fedfuse.load_run(file)
+
+
+def test_ctrl_c_says_how_to_go_on_and_does_not_show_where_it_was_heard(tmp_path: Path) -> None:
+    def interrupt(event: Any) -> None:
+        if event["event"] == "round_finished":
+            raise KeyboardInterrupt
+
+    calls = [
+        lambda: fedfuse.run(TINY, out=tmp_path / "run", progress=interrupt),
+        lambda: fedfuse.compare(TINY, seeds=[0, 1], out=tmp_path / "study", progress=interrupt),
+        lambda: fedfuse.sweep(TINY, OVER, out=tmp_path / "sweep", progress=interrupt),
+        lambda: fedfuse.run_all({tmp_path / "all": fedfuse.Experiment(TINY)}, progress=interrupt),
+    ]
+    for call in calls:
+        with pytest.raises(KeyboardInterrupt, match=r"^what was finished is kept, and the same call goes on$") as found:
+            call()
+        assert found.value.__suppress_context__
+        assert len(found.traceback) < 7
+    with pytest.raises(KeyboardInterrupt, match=r"the same call, without overwrite=True, goes on$"):
+        fedfuse.run(TINY, out=tmp_path / "run", progress=interrupt, overwrite=True)
+    assert fedfuse.run(TINY, out=tmp_path / "run").is_finished
+
+
+def test_one_experiment_and_one_column_need_no_list(tmp_path: Path) -> None:
+    experiment = fedfuse.Experiment.load("digits", method="fedavg", federation={"rounds": 1})
+    fedfuse.check_data(experiment)
+    assert fedfuse.expected_seconds(experiment, tmp_path / "speed.json")
+    found = fedfuse.compare(TINY, out=tmp_path / "study")
+    assert found.table("csv", columns="rounds") == found.table("csv", columns=["rounds"])
+
+
+def test_a_model_of_a_client_that_was_not_kept_says_what_keeps_it(tmp_path: Path) -> None:
+    result = fedfuse.run(TINY, out=tmp_path / "run")
+    with pytest.raises(RunFolderError, match=r"no model of client 1 by itself; federation\.keep_clients keeps"):
+        result.client_model(1)

@@ -269,7 +269,7 @@ class TestCommand:
             ("two", None, r"two has the models a, b; choose one with --model$"),
             ("two", "aa", r"^unknown model 'aa' \(did you mean 'a'\?\)$"),
             ("clients", None, r"clients has no model of the server; choose a client's with --client$"),
-            ("nowhere", None, r"nowhere does not exist$"),
+            ("nowhere", None, r"nowhere does not exist; give the folder of a run, or the file of a model$"),
             ("run/final/mlp.safetensors", "mlp", r"^--model chooses among the models of a run, but"),
         ],
     )
@@ -283,3 +283,13 @@ class TestCommand:
         export_command(folder / source, tmp_path / "y.pt", name)
         assert (tmp_path / "y.pt").exists()
         assert "gives    logits, probabilities: float32 N x 3" in capsys.readouterr().out
+
+
+def test_a_model_of_ours_is_never_replaced_by_its_bare_weights(tmp_path):
+    model, made = saved(tmp_path, "rows"), tmp_path / "m.safetensors"
+    before = made.read_bytes()
+    with pytest.raises(ConfigError, match="is a model of fedfuse, of which bare weights would leave little"):
+        export(model, made, overwrite=True)
+    assert made.read_bytes() == before
+    for overwrite in (False, True):
+        export(model, tmp_path / "weights.safetensors", overwrite)

@@ -26,6 +26,8 @@ def export(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="replace a file that is already there")] = False,
 ) -> None:
     """Write a model as ONNX or TorchScript that reads raw inputs, and check it against the original."""
+    if not source.exists():
+        raise ConfigError(f"{source} does not exist; give the folder of a run, or the file of a model")
     from fedfuse.models import export as exporting
     from fedfuse.models.saved import load_model
 

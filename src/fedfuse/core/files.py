@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from fedfuse.core.errors import RunFolderError
+
 COPIED_AT_ONCE = 1 << 20
 
 
@@ -81,6 +83,14 @@ def names_in(folder: Path) -> list[str]:
         return sorted(entry.name for entry in folder.iterdir())
     except (FileNotFoundError, NotADirectoryError):
         return []
+
+
+def make_folder(path: Path) -> None:
+    """A folder to write into, and those above it; a file in its place is refused."""
+    for place in (path, *path.parents):
+        if place.is_file():
+            raise RunFolderError(f"{place} is a file; choose another --out")
+    path.mkdir(parents=True, exist_ok=True)
 
 
 def cache_folder() -> Path:

@@ -6,18 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fedfuse.core.arguments import interruptible, place, texts, truth, whole
 from fedfuse.core.asked import in_words_of_asker
 from fedfuse.core.errors import ConfigError
-from fedfuse.experiment.arguments import (
-    check_said_once,
-    check_sections,
-    place,
-    seeds_of,
-    several,
-    texts,
-    truth,
-    whole,
-)
+from fedfuse.experiment.arguments import check_said_once, check_sections, seeds_of, several
 from fedfuse.experiment.comparison import Cell, Comparison, complete, finished_runs, plan, rehearse
 from fedfuse.experiment.comparison.running import silence
 from fedfuse.experiment.config import ExperimentConfig
@@ -63,7 +55,8 @@ def run(
     loaded = _loaded(experiment, method, seed, assignments, sections)
     is_there = not overwrite and is_run_in(experiment, loaded.config) if resume is None else resume
     folder = run_folder(experiment, place("out", out), is_there, overwrite)
-    return loaded.run(folder, resume, overwrite, listeners(progress, loaded.config.label))
+    with interruptible(overwrite):
+        return loaded.run(folder, resume, overwrite, listeners(progress, loaded.config.label))
 
 
 def estimate(
@@ -118,7 +111,8 @@ def compare(
     listener = _told(progress)
     for remark in study.remarks:
         listener({"event": "study_remark", "remark": in_words_of_asker(remark)})
-    return complete(rehearse(study.cells, overwrite), jobs, listener, study.folder)
+    with interruptible():
+        return complete(rehearse(study.cells, overwrite), jobs, listener, study.folder)
 
 
 def sweep(
@@ -158,7 +152,8 @@ def sweep(
     listener = _told(progress)
     for remark in plan.remarks:
         listener({"event": "study_remark", "remark": in_words_of_asker(remark)})
-    return plan.run(jobs, listener)
+    with interruptible():
+        return plan.run(jobs, listener)
 
 
 def run_all(
@@ -177,7 +172,8 @@ def run_all(
     if not isinstance(experiments, Mapping) or not all(isinstance(one, Experiment) for one in experiments.values()):
         raise ConfigError("run_all takes experiments by their folders: {'runs/a': fedfuse.Experiment.load('digits')}")
     cells = [Cell(experiment, RunFolder(Path(folder))) for folder, experiment in experiments.items()]
-    return {cell.folder.path: result for cell, result in finished_runs(cells, jobs, _told(progress))}
+    with interruptible():
+        return {cell.folder.path: result for cell, result in finished_runs(cells, jobs, _told(progress))}
 
 
 def is_run_in(experiment: Given, config: ExperimentConfig) -> bool:

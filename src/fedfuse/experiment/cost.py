@@ -61,7 +61,7 @@ class Work:
         return self.operations / speed.operations_per_second + self.steps * speed.seconds_per_step
 
 
-def expected_seconds(experiments: Sequence[Experiment], speed: str | Path) -> float | None:
+def expected_seconds(experiments: Experiment | Sequence[Experiment], speed: str | Path) -> float | None:
     """How long runs would take one after another, those with the same content counted once.
 
     None if a network is not known without fetching it. ``speed`` is the file that keeps the benchmark of this machine.
@@ -69,6 +69,8 @@ def expected_seconds(experiments: Sequence[Experiment], speed: str | Path) -> fl
     >>> fedfuse.expected_seconds([Experiment.load("digits")], "runs/speed.json") > 0
     True
     """
+    if isinstance(experiments, Experiment):
+        experiments = [experiments]
     configs = [experiment.config for experiment in experiments]
     return total(configs).seconds(speed_here(Path(speed))) if all(map(is_countable, configs)) else None
 

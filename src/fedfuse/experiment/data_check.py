@@ -14,11 +14,13 @@ from fedfuse.experiment.run import Experiment
 from fedfuse.parts.sources import OtherDataset
 
 
-def check_data(experiments: Iterable[Experiment], whole: bool = False) -> None:
+def check_data(experiments: Experiment | Iterable[Experiment], whole: bool = False) -> None:
     """Refuse a dataset that is neither here nor to be fetched; if all must be ``whole``, also a part of one.
 
     >>> fedfuse.check_data([Experiment.load("digits")])
     """
+    if isinstance(experiments, Experiment):
+        experiments = [experiments]
     settings = {one.model_dump_json(): one for each in experiments for one in data_of(each.config)}
     for name in dict.fromkeys(one.name for one in settings.values()):
         _check_at_hand(name)

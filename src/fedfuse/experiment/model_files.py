@@ -38,8 +38,12 @@ def client_model_file(run: RunFolder, client: int, number: int | None = None, wh
     """A client's, of a round or of the run's end."""
     if number is None:
         file = models_folder(run, which) / "clients" / f"{client}{SUFFIX}"
-        if is_there(file) or not is_there(run.clients):
+        if is_there(file):
             return file
+        if not is_there(run.clients):
+            raise RunFolderError(
+                f"{run.path} has no model of client {client} by itself; federation.keep_clients keeps all of them"
+            )
         raise RunFolderError(f"{run.path} has models of its clients by round; say which, of {_listed(run)}")
     file = client_file(run.path, number, client)
     if is_there(file):

@@ -11,11 +11,11 @@ from typing import Any
 
 import yaml
 
+from fedfuse.core.arguments import place, truth
 from fedfuse.core.errors import ConfigError, RunFolderError, StopRun
 from fedfuse.core.files import write_text
 from fedfuse.core.origin import origin
 from fedfuse.experiment import presets
-from fedfuse.experiment.arguments import place, truth
 from fedfuse.experiment.assembly import Built, build
 from fedfuse.experiment.choices import chosen
 from fedfuse.experiment.config import ExperimentConfig, Raw, assign, merge, read_yaml, validate

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fedfuse.core.errors import RunFolderError
-from fedfuse.core.files import is_there, names_in, write_text
+from fedfuse.core.files import is_there, make_folder, names_in, write_text
 from fedfuse.core.plain_json import dumps
 from fedfuse.core.round_files import path_of
 from fedfuse.data.partition.files import arrays_beside
@@ -210,14 +210,6 @@ class RunFolder:
             lock.unlink()
             with suppress(OSError):  # another process has made a lock of its own in it
                 self.path.rmdir()
-
-
-def make_folder(path: Path) -> None:
-    """A folder to write into, and those above it; a file in its place is refused."""
-    for place in (path, *path.parents):
-        if place.is_file():
-            raise RunFolderError(f"{place} is a file; choose another --out")
-    path.mkdir(parents=True, exist_ok=True)
 
 
 def _is_summary(value: Any) -> bool:

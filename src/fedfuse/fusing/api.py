@@ -15,6 +15,7 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor
 
+from fedfuse.core.arguments import interruptible, place, truth
 from fedfuse.core.errors import ConfigError, DataError, FedfuseError, unknown
 from fedfuse.core.memory import is_lack_of_memory
 from fedfuse.core.part import first_mistake
@@ -98,7 +99,9 @@ def fuse(
         normalise, trust_own_code, input_column, label_column, command or "",
     )  # fmt: skip
     call.checked.require()
-    return call.run(Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="fused-")), overwrite, progress)
+    folder = place("out", out) or Path(tempfile.mkdtemp(prefix="fused-"))
+    with interruptible(overwrite):
+        return call.run(folder, truth("overwrite", overwrite), progress)
 
 
 @dataclass(frozen=True)

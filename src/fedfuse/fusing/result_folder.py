@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fedfuse.core.errors import DataError, RunFolderError, shortened
-from fedfuse.core.files import flush, names_in, write_text
+from fedfuse.core.files import flush, make_folder, names_in, write_text
 from fedfuse.core.hashes import sha256_of_file
 from fedfuse.core.plain_json import dumps
 from fedfuse.federation.lock import acquire
@@ -111,7 +111,7 @@ def own_folder(path: Path, overwrite: bool, models: Sequence[str]) -> Iterator[R
     folder.tidy()
     if _note(folder.work / NOTE) is None:
         folder.require_free(overwrite)
-    folder.work.mkdir(parents=True, exist_ok=True)
+    make_folder(folder.work)
     try:
         lock = acquire(folder.work / LOCK)
     except (BlockingIOError, FileNotFoundError):

@@ -105,6 +105,15 @@ def _tensors(path: Path) -> dict[str, Tensor]:
         raise _not_a_model(path, f"{error}") from None
 
 
+def is_saved_model(path: Path) -> bool:
+    """Whether the file says of itself what it is, as models of fedfuse do."""
+    try:
+        about = read_header(path).about
+    except (OSError, ValueError):
+        return False
+    return isinstance(about, Mapping) and "architecture" in about
+
+
 def _check_format(path: Path, about: Any) -> None:
     number = about.get("format") if isinstance(about, Mapping) else None
     if isinstance(number, int) and number > FORMAT:

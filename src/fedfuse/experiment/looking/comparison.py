@@ -80,7 +80,8 @@ class Comparison:
         standard deviation (std), or none. ``reference`` is the method that the column ``difference`` is about. CSV has
         a line for every method, model and seed; with ``curves``, for every round.
         """
-        return written(self, format, interval, columns, digits, reference, curves)
+        chosen = [columns] if isinstance(columns, str) else columns
+        return written(self, format, interval, chosen, digits, reference, curves)
 
     def describe(self, width: int = 80, interval: Width = "95", reference: str | None = None) -> str:
         """What ``fedfuse show`` prints: one run in full, or several side by side."""

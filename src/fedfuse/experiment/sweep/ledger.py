@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from fedfuse.core.errors import RunFolderError
-from fedfuse.core.files import is_there, names_in, write_text
+from fedfuse.core.files import is_there, make_folder, names_in, write_text
 from fedfuse.core.yaml_text import dump_yaml
 from fedfuse.experiment.config import read_yaml
 from fedfuse.experiment.sweep.space import Values
 from fedfuse.experiment.sweep.trial import Outcome
 from fedfuse.federation.events import Event, EventLog, read_events
-from fedfuse.federation.folder import make_folder
 from fedfuse.federation.lock import acquire
 
 ABOUT, TRIALS, LOCK = "sweep.yaml", "trials.jsonl", ".lock"

@@ -14,6 +14,7 @@ from fedfuse.models.export.onnx import Onnx
 from fedfuse.models.export.quiet import quietly
 from fedfuse.models.export.state_dict import StateDict
 from fedfuse.models.export.torchscript import TorchScript
+from fedfuse.models.saved import is_saved_model
 
 __all__ = ["FORMATS", "TOLERANCE", "Exported", "export"]
 
@@ -68,4 +69,6 @@ def _format(file: Path, overwrite: bool) -> Format:
         raise ConfigError(f"{file}: the format is told by the suffix; give a name that ends in {', '.join(FORMATS)}")
     if file.exists() and not overwrite:
         raise ConfigError(f"{file} exists already; add --overwrite or give another name")
+    if file.suffix == ".safetensors" and file.exists() and is_saved_model(file):
+        raise ConfigError(f"{file} is a model of fedfuse, of which bare weights would leave little; give another name")
     return FORMATS[file.suffix]
