@@ -361,6 +361,9 @@ class TestCheck:
             ({"plan": {"merge": {"density": 0.1}}}, "neither method nor start names one"),
             ({"about": {"x": {}}}, "unknown model 'x'"),
             ({"about": {"a": {"colour": 1}}}, "a: unknown key 'colour'"),
+            ({"input_column": "pixels"}, "no table that could have an input column 'pixels'"),
+            ({"label_column": "species"}, "no table of examples with a label column 'species'"),
+            ({"normalise": "half"}, "how another network than the models' prepares its inputs; say student="),
             ({"inputs": "nowhere"}, "unknown file, folder or dataset 'nowhere'"),
             ({"inputs": ["one text", "two"]}, "holds texts, but the models read images"),
             ({"student": "resnet9"}, "resnet9"),
@@ -374,6 +377,15 @@ class TestCheck:
         with pytest.raises((ConfigError, DataError), match=sentence):
             call.run(tmp_path / "out")
         assert not (tmp_path / "out").exists()
+
+    def test_progress_is_printed_told_or_refused(self, hospitals, digits, tmp_path, capsys):
+        heard = []
+        for folder, progress in (("a", True), ("b", lambda *step: heard.append(step))):
+            fedfuse.fuse(hospitals, inputs=digits.public, steps=2, out=tmp_path / folder, progress=progress)
+        assert "distil: 2" in capsys.readouterr().out
+        assert ("distil", 2, 2) in heard
+        with pytest.raises(ConfigError, match=r"^progress='auto': give True or False$"):
+            fedfuse.fuse(hospitals, inputs=digits.public, steps=2, out=tmp_path / "c", progress="auto")
 
     def test_an_unknown_start(self, hospitals, digits, tmp_path):
         with pytest.raises(ConfigError, match="unknown start 'd'"):

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from torch import Tensor
 
 from fedfuse.core.arguments import interruptible, place, truth
-from fedfuse.core.errors import ConfigError, DataError, FedfuseError, unknown
+from fedfuse.core.errors import ConfigError, DataError, FedfuseError, shortened, unknown
 from fedfuse.core.memory import is_lack_of_memory
 from fedfuse.core.part import first_mistake
 from fedfuse.core.randomness import Key
@@ -32,6 +32,7 @@ from fedfuse.fusing.inputs import (
     Labelled,
     find_examples,
     find_inputs,
+    is_table,
     label_inputs,
     numbers_of,
     raw_of,
@@ -72,7 +73,7 @@ def fuse(
     input_column: str | None = None,
     label_column: str | None = None,
     overwrite: bool = False,
-    progress: Progress = silence,
+    progress: bool | Progress = False,
     command: str | None = None,
     **plan: Any,
 ) -> FuseResult | MergeResult:
@@ -92,8 +93,10 @@ def fuse(
     With the name of a merge as ``method`` and no inputs, nothing but weights of one shape are merged, ``base`` being
     what they were trained from. LoRA adapters are merged through what they make of their base; ``as_lora=True`` and
     ``rank=16`` write the result as one. The result is in the folder ``out``, in a new temporary one if not given; an
-    interrupted fusion goes on with the same call.
+    interrupted fusion goes on with the same call. ``progress`` prints a line per step, or is called with what is done,
+    how much of it, and of how much.
     """
+    listener = _listener(progress)
     call = FuseCall(
         models, student, inputs, method, plan, examples, labels, classes, class_maps or {}, about or {}, base,
         normalise, trust_own_code, input_column, label_column, command or "",
@@ -101,7 +104,7 @@ def fuse(
     call.checked.require()
     folder = place("out", out) or Path(tempfile.mkdtemp(prefix="fused-"))
     with interruptible(overwrite):
-        return call.run(folder, truth("overwrite", overwrite), progress)
+        return call.run(folder, truth("overwrite", overwrite), listener)
 
 
 @dataclass(frozen=True)
@@ -152,6 +155,8 @@ class FuseCall:
         plan, look = FusePlan.of(self.method, self.plan), Look()
         given = look.at("data", lambda: _in_memory(self.inputs))
         members = self._members(look, given)
+        for name, sentence in self._in_vain():
+            look.problem(name, sentence)
         common = look.at("classes", lambda: self._classes(members))
         if plan.weights is not None and len(plan.weights) != len(members):
             look.problem(
@@ -179,6 +184,15 @@ class FuseCall:
             inputs = inputs.part(plan.limit, key.child("limit"))
         request = Request(members, common, inputs, blueprint, plan, examples, self.command, base)
         return look.checked(members), request
+
+    def _in_vain(self) -> Iterator[tuple[str, str]]:
+        """What is said, but of nothing that there is."""
+        if self.input_column is not None and not (is_table(self.inputs) or is_table(self.examples)):
+            yield "data", f"there is no table that could have an input column '{shortened(self.input_column)}'"
+        if self.label_column is not None and not is_table(self.examples):
+            yield "examples", f"there is no table of examples with a label column '{shortened(self.label_column)}'"
+        if self.normalise is not None and self.student is None:
+            yield "student", "normalise is how another network than the models' prepares its inputs; say --student"
 
     def _inputs(
         self, members: Sequence[Member], common: Classes, given: Raw | None, demand: Demand, key: Key
@@ -258,6 +272,18 @@ class FuseCall:
             empty = torch.zeros(2, *inputs.shape, dtype=torch.uint8)
             return find_blueprint(wish, empty, common.names, self.normalise or "half", self.trust_own_code)
         return find_blueprint(wish, inputs.raw, common.names, self.normalise, self.trust_own_code)
+
+
+def _listener(progress: Any) -> Progress:
+    """Who hears how far it is."""
+    if callable(progress):
+        return progress  # type: ignore[no-any-return]
+    return _print_step if truth("progress", progress) else silence
+
+
+def _print_step(what: str, done: int, total: int) -> None:
+    if done == total:
+        print(f"{what}: {total:,}")
 
 
 class Look:

@@ -122,6 +122,11 @@ def find_examples(
     return found
 
 
+def is_table(what: Any) -> bool:
+    """Whether it is a file with columns."""
+    return isinstance(what, str | Path) and Path(what).suffix in FORMATS
+
+
 def label_inputs(inputs: FuseInputs, what: Any) -> Labelled:
     """The inputs themselves as labelled examples: a file with a label per line, or a sequence of labels."""
     if isinstance(what, str | Path):
