@@ -5,16 +5,23 @@ from __future__ import annotations
 import json
 import logging
 import stat
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
 from flwr.app import MessageType
 
 from fedfuse.core.errors import ConfigError
+from fedfuse.core.messages import Task
 from fedfuse.core.secret_key import SecretKey
+from fedfuse.core.weights import NOTHING
 from fedfuse.experiment.run import Experiment
 from fedfuse.federation.engine import QuorumError
 from fedfuse.flower import client_app
+from fedfuse.flower.failures import SpentError
+from fedfuse.flower.party import everything
+from fedfuse.flower.private import PartyPrivacy
 from fedfuse.flower.receipts import read_receipts
 from fedfuse.flower.records import order_from_records, report_from_records
 from fedfuse.flower.server import run_on
@@ -51,6 +58,16 @@ def sent_by(grid):
 
 def updates_of(replies):
     return [reply.content for reply in replies if reply.metadata.message_type == MessageType.TRAIN]
+
+
+def entered(privacy, task):
+    try:
+        privacy.check_budget(task)
+        time.sleep(0.01)
+        privacy.enter(task)
+    except SpentError:
+        return False
+    return True
 
 
 def payload(content):
@@ -219,6 +236,32 @@ class TestBudget:
         assert reasons == {"its privacy budget is spent; the node's own log says more"}
         assert "above the budget of 8; this client takes part no more" in caplog.text
         assert all(s["privacy"]["epsilon"]["everybody"] <= 8 for s in statuses(tmp_path / "nodes"))
+
+    def test_who_allows_so_much_answers_nobody_who_counts_nothing(self, tmp_path, caplog):
+        config = flower_config("fedavg", federation={"rounds": 1})
+        with pytest.raises(Exception, match="0 of"):
+            run_on(grid_for(config, tmp_path, budget=4.0), config, tmp_path / "flower")
+        assert "this node has a budget of 4, but the experiment promises no privacy" in caplog.text
+
+    def test_two_answers_at_a_time_are_both_counted_and_none_is_too_many(self, tmp_path):
+        """A node may work for two runs at once; each had read the books before the other wrote into them."""
+        config = private_config(federation={"rounds": 1, "participation": 1.0})
+        (tmp_path / "experiment.yaml").write_text(config.to_yaml())
+        promise = everything(config).promise
+        task = Task(1, 0, "mlp", NOTHING)
+        mine, others = (PartyPrivacy(promise, tmp_path / "books", 0, 20, 8.0) for _ in range(2))
+        with ThreadPoolExecutor(8) as pool:
+            done = list(pool.map(lambda one: entered(one, task), [mine, others] * 8))
+        assert done.count(True) == 2  # 7.08 after two answers, more than 8 after three
+        assert mine.numbers()["epsilon"]["everybody"] == pytest.approx(7.08, abs=0.01)
+
+    def test_books_go_on_with_no_promise_about_something_else(self, tmp_path, caplog):
+        config = private_config(federation={"rounds": 1})
+        run_on(grid_for(config, tmp_path), config, tmp_path / "one")
+        other = by_examples(federation={"rounds": 1})
+        with pytest.raises(Exception, match="0 of"):
+            run_on(grid_for(other, tmp_path), other, tmp_path / "two")
+        assert "under a promise of another unit, or against others" in caplog.text
 
     @pytest.mark.parametrize("budget", [0, -1.0, "many", True])
     def test_a_budget_that_is_none(self, tmp_path, caplog, budget):

@@ -252,6 +252,26 @@ class TestAParty:
         for node in grid.nodes.values():
             assert not any("extras" in m.content and m.metadata.message_type != "train" for m in node.messages)
 
+    @pytest.mark.parametrize("lie", [{"experiment": "f" * 64}, {"server-round": 9}])
+    def test_it_gives_no_answer_with_masks_of_another_experiment_or_round(self, tmp_path, caplog, lie):
+        """What it keeps of sums that were opened lies with the experiment of the masks."""
+        config, _ = configs("fedavg", federation={**SUMS, "rounds": 1})
+        grid = grid_for(config, tmp_path)
+        push = grid.push_messages
+
+        def bend(messages):
+            messages = list(messages)
+            for message in messages:
+                if message.metadata.message_type == STEPS["keys"]:
+                    for name, value in lie.items():
+                        message.content["config"][name] = value
+            return push(messages)
+
+        grid.push_messages = bend
+        with pytest.raises(QuorumError):
+            run_on(grid, config, tmp_path / "flower")
+        assert "masks were agreed on for another round or experiment" in caplog.text
+
     def test_it_makes_no_masks_for_an_experiment_without_sums(self, tmp_path, caplog):
         config, _ = configs("fedavg")
         plain = flower_config("fedavg", federation={**SUMS, "secure_sums": None})
@@ -347,6 +367,34 @@ class TestSharedNoise:
         worst = self.epsilon(2.0 * (3 / 4) ** 0.5, 2)
         for status in statuses(tmp_path / "nodes"):
             assert status["privacy"]["epsilon"]["everybody"] == pytest.approx(worst, rel=1e-3)
+
+    def test_an_answer_is_not_given_again_for_a_sum_with_less_noise(self, tmp_path):
+        """Seven agreed on masks and the server fell; of the five that do again, four can open the sum."""
+        method = tiny_method("fedavg", merge=UNIFORM, upload=SHARED)
+        federation = {**WIDE, "rounds": 1}
+        config = flower_config(method, federation=federation, privacy={"unit": "client"}, partition=SEVEN)
+        grid = grid_for(config, tmp_path)
+        pull = grid.pull_messages
+
+        def crash(ids):
+            if grid.nodes[100].messages[-1].metadata.message_type == MessageType.TRAIN:
+                grid.pull_messages = pull
+                raise CrashError
+            return pull(ids)
+
+        grid.pull_messages = crash
+        with pytest.raises(CrashError):
+            run_on(grid, config, tmp_path / "flower")
+        grid.waiting.clear()
+        for client in (5, 6):
+            lost_in(grid, client, "keys")
+        result = run_on(grid, config, tmp_path / "flower")
+        real = result.summary["privacy"]["against"]["everybody"]["clients"]["0"]
+        assert real == pytest.approx(self.epsilon(2.0 * (5 / 7) ** 0.5), rel=1e-3)
+        [status] = [status for status in statuses(tmp_path / "nodes") if status["client"] == 0]
+        each = [Release(2.0 * (needed / 7) ** 0.5) for needed in (5, 4)]
+        worst = epsilon_of(each, 1e-5, "rdp")
+        assert status["privacy"]["epsilon"]["everybody"] == pytest.approx(worst, rel=1e-3)
 
     def test_a_server_that_lies_about_how_many_share_the_noise_fools_no_books(self, tmp_path):
         """Its own budget stops a party that is told to add next to nothing."""

@@ -143,6 +143,7 @@ def _answered(node: _Node, work: Work, message: Message, context: Context) -> Me
 
 def _introduce(seat: _Seat, content: RecordDict) -> tuple[str, int, RecordDict]:
     """Who this is; a server that cannot read it is for the party to know, and for the server to refuse."""
+    _check_promised(seat)
     if reason := foreign(content.get(CONFIG)):
         logger.warning("fedfuse: the server will not let this node take part: %s", reason)
     prototype, models = seat.node_config.get("prototype"), seat.config.models
@@ -161,6 +162,15 @@ def _introduce(seat: _Seat, content: RecordDict) -> tuple[str, int, RecordDict]:
     return "description", 0, RecordDict({CONFIG: ConfigRecord(about)})
 
 
+def _check_promised(seat: _Seat) -> None:
+    """A party that allows so much and no more answers nobody who counts nothing."""
+    if seat.promise is None and (budget := _budget(seat.node_config)) is not None:
+        raise ConfigError(
+            f"this node has a budget of {budget:g}, but the experiment promises no privacy, so that nobody could say "
+            "what its answers give away; take part in one with a section privacy, or start the node without --budget"
+        )
+
+
 def _say_whose_noise(seat: _Seat) -> None:
     """Whether it could be computed by others."""
     if seat.promise is not None:
@@ -175,6 +185,7 @@ def _say_whose_noise(seat: _Seat) -> None:
 
 def _train(seat: _Seat, content: RecordDict) -> tuple[str, int, RecordDict]:
     """A round's work."""
+    _check_promised(seat)
     summed = seat.config.federation.secure_sums is not None
     digest = digest_of(content) if seat.promise or summed else ""
     order, logbook = order_from_records(content), seat.logbook
@@ -185,6 +196,8 @@ def _train(seat: _Seat, content: RecordDict) -> tuple[str, int, RecordDict]:
         raise DataError("the task is for a model that the experiment does not have")
     logbook.was_refused(content[CONFIG].get(REFUSED))
     held = seat.masks.asked_to(content) if summed else None
+    if held is not None and (held.experiment, held.round) != (order.experiment, task.round):
+        raise DataError("masks were agreed on for another round or experiment than the task is of")
     clients = seat.clients()
     examples, started = len(clients.datasets[seat.client]), time.perf_counter()
     where = f"round {task.round} of {seat.config.federation.rounds}"
@@ -195,12 +208,12 @@ def _train(seat: _Seat, content: RecordDict) -> tuple[str, int, RecordDict]:
     folder = _memory_folder(seat.node_config, order.experiment, seat.client)
     memory, answers, privacy = Memory(folder, every), KeptAnswers(folder / "answers", every), seat.privacy(examples)
     if privacy is not None:
-        if (again := answers.recall(task.round, digest)) is not None:
+        privacy.hidden_among = len(held.members) if held else None
+        if (again := answers.recall(task.round, digest, privacy.noise(task))) is not None:
             logbook.say(f"{where}, was asked the same before, and gives the same answer")
             logbook.gave_away(privacy.numbers())
             logbook.note(doing="waiting for a task")
             return "update", task.round, _masked(seat, again, task, held, digest)
-        privacy.hidden_among = len(held.members) if held else None
         privacy.check_budget(task)
         clients = privacy.secretive(clients)
     update, state = clients.work(task, memory.recall(order.goes_on_from))
@@ -209,7 +222,7 @@ def _train(seat: _Seat, content: RecordDict) -> tuple[str, int, RecordDict]:
     answer = report_to_records(Report(update, keeps_state=bool(state)))
     if privacy is not None:
         privacy.enter(task)
-        answers.keep(task.round, digest, answer)
+        answers.keep(task.round, digest, privacy.noise(task), answer)
         logbook.gave_away(privacy.numbers())
     logbook.note(doing="waiting for a task")
     logbook.say(f"{where}, done in {time.perf_counter() - started:.1f} s")

@@ -37,7 +37,7 @@ from fedfuse.flower.records import CONFIG, REFUSED
 from fedfuse.parts.upload.chain import name_of
 from fedfuse.parts.upload.noise import PARTIES, parties_in
 from fedfuse.privacy.account import Account, told
-from fedfuse.privacy.book_files import read_books, write_books
+from fedfuse.privacy.book_files import About, alone_with, read_books, write_books
 from fedfuse.privacy.books import Books
 from fedfuse.privacy.claim import Visit
 
@@ -69,6 +69,10 @@ class PartyPrivacy:
         parties = self._parties(task)
         return Visit(self.client, self.examples, training, SCORES in task.asks, parties, self._noise(parties))
 
+    def noise(self, task: Task) -> float:
+        """How much of the noise that was planned the sum with the answer has at least."""
+        return self._noise(self._parties(task))
+
     def _noise(self, parties: int) -> float:
         """How much of the noise a sum has at least: this party helps to open none with fewer clients."""
         claim = self.promise.claim
@@ -93,8 +97,10 @@ class PartyPrivacy:
             )
 
     def enter(self, task: Task) -> None:
-        """Into the books, on the disk, before anything leaves."""
-        write_books(self.file, self._with(self.visit(task)))
+        """Into the books, on the disk, before anything leaves; another answer may have been entered meanwhile."""
+        with alone_with(self.file):
+            self.check_budget(task)
+            write_books(self.file, self._with(self.visit(task)), self._about)
 
     def numbers(self) -> dict[str, Any]:
         """What was given away so far, for the party's eyes and its receipts."""
@@ -111,7 +117,12 @@ class PartyPrivacy:
         return self._read().with_more([(self.client, [releases[against] for against in claim.against])])
 
     def _read(self) -> Books:
-        return read_books(self.file, len(self.promise.claim.against))
+        return read_books(self.file, len(self.promise.claim.against), self._about)
+
+    @property
+    def _about(self) -> About:
+        claim = self.promise.claim
+        return {"unit": claim.settings.unit, "against": list(claim.against)}
 
 
 class KeptAnswers:
@@ -120,28 +131,41 @@ class KeptAnswers:
     def __init__(self, folder: Path, checkpoint_every: int) -> None:
         self.folder, self.reach = folder, KEPT * checkpoint_every
 
-    def recall(self, number: int, digest: str) -> RecordDict | None:
-        """What was answered to this very task; None if nothing that can be read."""
+    def recall(self, number: int, digest: str, noise: float) -> RecordDict | None:
+        """What was answered to this very task; None if nothing that can be read.
+
+        Nor is there an answer for a sum that can have less noise than was counted when it was made.
+        """
         try:
             about, _, body = path_of(self.folder, number, ANSWER).read_bytes().partition(b"\n")
         except OSError:
             return None
-        if about.decode("ascii", "replace") != f"{digest} {hashlib.sha256(body).hexdigest()}":
+        if not _is_about(about.decode("ascii", "replace").split(), digest, body, noise):
             return None
         try:
             return recorddict_from_proto(Proto.FromString(body))
         except (DecodeError, ValueError, TypeError, KeyError, AttributeError):
             return None
 
-    def keep(self, number: int, digest: str, content: RecordDict) -> None:
+    def keep(self, number: int, digest: str, noise: float, content: RecordDict) -> None:
         """For nobody else to read; and forget those that nobody can ask for any more."""
         body = recorddict_to_proto(content).SerializeToString()
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with replacing(path_of(self.folder, number, ANSWER)) as temporary, create(temporary, private=True) as file:
-            file.write(f"{digest} {hashlib.sha256(body).hexdigest()}\n".encode() + body)
+            file.write(f"{digest} {hashlib.sha256(body).hexdigest()} {noise!r}\n".encode() + body)
         for one in rounds_in(self.folder, ANSWER):
             if not number - self.reach <= one <= number:
                 path_of(self.folder, one, ANSWER).unlink(missing_ok=True)
+
+
+def _is_about(words: list[str], digest: str, body: bytes, noise: float) -> bool:
+    """Whether a kept answer is whole, to this task, and counted with no more noise."""
+    if words[:2] != [digest, hashlib.sha256(body).hexdigest()] or len(words) != 3:
+        return False
+    try:
+        return float(words[2]) <= noise
+    except ValueError:
+        return False
 
 
 def digest_of(content: RecordDict) -> str:
