@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 
 import pytest
@@ -38,6 +39,54 @@ def test_what_is_cut_off_shows_beside_the_log_of_the_server(files, out):
     twice.write_bytes(twice.read_bytes().splitlines(keepends=True)[0])
     with pytest.raises(DataError, match="round 2: lines were cut off"):
         check_heard(twice, out)
+
+
+def test_receipts_of_another_run_are_none_for_this(files, out, config, tmp_path):
+    """Of a wider model the same rounds have other sizes, and of another party there is nothing to compare."""
+    other = tmp_path / "other"
+    Experiment(config(models={"mlp": {"arch": "mlp", "hidden": [17]}})).run(other)
+    for file in write_receipts(other, tmp_path / "others"):
+        with pytest.raises(DataError, match="or are of another run"):
+            check_heard(file, out)
+    elsewhere = tmp_path / "elsewhere.jsonl"
+    elsewhere.write_bytes(rechained(files[0].read_bytes().splitlines(), client=99))
+    with pytest.raises(DataError, match="has heard nothing of the party"):
+        check_heard(elsewhere, out)
+
+
+def test_a_file_that_was_cut_before_the_first_answer_shows(files, out):
+    """What a node wrote first was who it is."""
+    first = files[0].read_bytes().splitlines()[:1]
+    files[0].write_bytes(rechained(first, purpose="description"))
+    verify_receipts(files[0])
+    with pytest.raises(DataError, match=r"round 1.*: lines were cut off"):
+        check_heard(files[0], out)
+
+
+def test_an_answer_that_never_came_needs_no_line(files, out):
+    """Of a node that failed, the log says so with a size of nothing."""
+    client = verify_receipts(files[0]).clients[0]
+    refused = {"event": "update_refused", "round": 7, "client": client, "reason": "its privacy budget is spent"}
+    with (out / "events.jsonl").open("a") as log:
+        log.write(json.dumps({**refused, "bytes_up": 0, "time": 0}) + "\n")
+    assert check_heard(files[0], out) == verify_receipts(files[0]).lines
+
+
+def test_nothing_can_be_taken_off_the_sum(files):
+    files[0].write_bytes(rechained(files[0].read_bytes().splitlines(), records={"update": {"bytes": -5}}))
+    with pytest.raises(DataError, match="no receipts"):
+        verify_receipts(files[0])
+
+
+def rechained(lines, **changed):
+    """Lines after a change, with sums and chain made whole again, as somebody would who has no key."""
+    done, total = [], 0
+    for line in lines:
+        value = {**json.loads(line), **changed}
+        total += value["records"]["update"]["bytes"]
+        before = receipt_lines.sha256(done[-1]) if done else receipt_lines.FIRST
+        done.append(receipt_lines.as_line({**value, "total": {"update": total}, "before": before}))
+    return b"\n".join(done) + b"\n"
 
 
 def test_a_changed_line_and_a_wrong_sum_show(files):

@@ -9,8 +9,13 @@ import pytest
 
 from fedfuse.core.errors import DataError
 from fedfuse.core.receipt_lines import as_line, sha256, verify_receipts
+from fedfuse.experiment.receipts import check_heard
+from fedfuse.federation.engine import QuorumError
 from fedfuse.flower.receipt_keys import receipt_key
 from fedfuse.flower.receipts import read_receipts, write_receipt
+from fedfuse.flower.server import run_on
+from tests.flower.federation import flower_config, grid_for
+from tests.helpers import tiny_method
 
 RECORDS = {"arrays": {"bytes": 7, "sha256": "0" * 64, "arrays": []}}
 
@@ -160,3 +165,28 @@ def test_a_node_has_one_key_that_nobody_else_can_read(tmp_path):
     (tmp_path / "receipts.key").write_text("damaged")
     with pytest.raises(DataError, match="no key"):
         receipt_key(tmp_path)
+
+
+@pytest.mark.usefixtures("without_pictures")
+@pytest.mark.parametrize("kind", ["scaffold", "fedmd", "sums"])
+def test_a_party_s_lines_are_of_the_sizes_that_the_server_heard(tmp_path, kind):
+    sums = {"rounds": 2, "participation": 1.0, "claims": "taken", "moves": "taken", "secure_sums": {}}
+    config = flower_config("fedavg", federation=sums) if kind == "sums" else flower_config(kind)
+    result = run_on(grid_for(config, tmp_path), config, tmp_path / "run")
+    files = sorted((tmp_path / "nodes" / "receipts").rglob("client-*.jsonl"))
+    heard = sum(len(record.clients) for record in result.history)
+    assert sum(check_heard(file, tmp_path / "run") for file in files) == heard
+    put(files[0], files[0].read_bytes().splitlines()[:-1])
+    with pytest.raises(DataError, match="lines were cut off"):
+        check_heard(files[0], tmp_path / "run")
+
+
+@pytest.mark.usefixtures("without_pictures")
+def test_a_party_that_refused_is_not_said_to_have_cut_off_lines(tmp_path):
+    links = [{"kind": "clip", "norm": 0.5}, {"kind": "noise", "multiplier": 1.0}]
+    method = tiny_method("fedavg", merge={"kind": "mean", "weighting": "uniform"}, upload=links)
+    config = flower_config(method, privacy={"unit": "client"}, federation={"rounds": 2, "participation": 1.0})
+    with pytest.raises(QuorumError):
+        run_on(grid_for(config, tmp_path, budget=5.0), config, tmp_path / "run")  # 4.73 after one answer
+    for file in (tmp_path / "nodes" / "receipts").rglob("client-*.jsonl"):
+        assert check_heard(file, tmp_path / "run") == 1

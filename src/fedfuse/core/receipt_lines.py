@@ -210,4 +210,4 @@ def _is_receipt(value: Any) -> bool:
     if not isinstance(total, dict) or not isinstance(records, dict):
         return False
     sizes = [record.get("bytes") if isinstance(record, dict) else None for record in records.values()]
-    return all(isinstance(size, int) for size in (*total.values(), *sizes))
+    return all(type(size) is int and size >= 0 for size in (*total.values(), *sizes))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from fedfuse.core.errors import DataError, RunFolderError
 from fedfuse.core.files import write_bytes
@@ -14,7 +18,8 @@ from fedfuse.federation.events import read_events
 from fedfuse.federation.folder import RunFolder
 from fedfuse.report.sheet import Sheet
 
-UPDATE = "update"
+UPDATE, ANSWER = "update", ("arrays", "extras")
+"""The record of a simulated client's line, and those of a node's that a server counts."""
 
 
 def write_receipts(run: str | Path, out: str | Path) -> list[Path]:
@@ -50,15 +55,48 @@ def write_receipts(run: str | Path, out: str | Path) -> list[Path]:
 
 
 def check_heard(receipts: str | Path, run: str | Path) -> int:
-    """How many answers the server of a run has heard from the party; raises if one of them has no receipt."""
-    lines = [line for line in read_receipts(Path(receipts)) if line["purpose"] == UPDATE]
+    """How many answers the server of a run has heard from the party; raises if one of them has no receipt.
+
+    An answer's line has its round and its size: a line of another run is none for it, unless both are the same.
+    """
+    lines = list(read_receipts(Path(receipts)))
     clients = {line.get("client") for line in lines}
-    rounds = {line["round"] for line in lines}
-    heard = [event["round"] for event in _sent(RunFolder(Path(run))) if event["client"] in clients]
-    if missing := sorted(set(heard) - rounds):
+    heard = [event for event in _sent(RunFolder(Path(run))) if event["client"] in clients and event["bytes_up"]]
+    if not heard:
+        raise DataError(
+            f"{run}: its server has heard nothing of the party of {receipts}: one of them is of another run"
+        )
+    written = Counter((line["round"], _size(line)) for line in lines if line["purpose"] == UPDATE)
+    needed = Counter((event["round"], event["bytes_up"]) for event in heard)
+    if missing := sorted({number for number, _ in needed - written}):
         shown = ", ".join(map(str, missing[:10]))
-        raise DataError(f"{receipts} has no line for what the server heard in round {shown}: lines were cut off")
+        raise DataError(
+            f"{receipts} has no line for what the server heard in round {shown}: lines were cut off, or are of another "
+            "run"
+        )
     return len(heard)
+
+
+def _size(line: dict[str, Any]) -> int:
+    """Bytes of an answer as a server counts them: the numbers of all that the method sends, without their headings."""
+    records = line["records"]
+    if UPDATE in records:
+        return int(records[UPDATE]["bytes"])
+    return sum(_numbers_in(array) for name in ANSWER for array in _arrays(records.get(name)))
+
+
+def _arrays(record: Any) -> list[Any]:
+    arrays = record.get("arrays") if isinstance(record, dict) else None
+    return arrays if isinstance(arrays, list) else []
+
+
+def _numbers_in(array: Any) -> int:
+    """Of one that a line describes by name, type, shape and bytes; none of what is described otherwise."""
+    try:
+        _, dtype, shape, _ = array
+        return math.prod(int(length) for length in shape) * np.dtype(dtype).itemsize
+    except (TypeError, ValueError, OverflowError, SyntaxError):
+        return 0
 
 
 def receipts_sheet(path: str | Path) -> Sheet:
