@@ -89,9 +89,3 @@ def test_none_of_them_imports_anything_heavy():
 )
 def test_a_misspelt_name_gets_its_sentence(in_process: InProcess, words: tuple[str, ...], sentence: str):
     assert only_sentence(in_process(*words)) == sentence
-
-
-def test_the_last_word_about_the_method_counts(in_process: InProcess):
-    """A misspelt --method is no mistake if --set names another one."""
-    words = ("run", "digits", "--method", "fedafg", "--set", "method=fedavg", "--set", "federation.rounds=0")
-    assert "federation.rounds is 0" in only_sentence(in_process(*words))

@@ -160,7 +160,7 @@ def test_one_experiment_and_one_column_need_no_list(tmp_path: Path) -> None:
     fedfuse.check_data(experiment)
     assert fedfuse.expected_seconds(experiment, tmp_path / "speed.json")
     found = fedfuse.compare(TINY, out=tmp_path / "study")
-    assert found.table("csv", columns="rounds") == found.table("csv", columns=["rounds"])
+    assert found.table("md", columns="rounds") == found.table("md", columns=["rounds"])
 
 
 def test_a_model_of_a_client_that_was_not_kept_says_what_keeps_it(tmp_path: Path) -> None:

@@ -266,11 +266,11 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("source", "name", "sentence"),
         [
-            ("two", None, r"two has the models a, b; choose one with --model$"),
+            ("two", None, r"two has the models a, b; choose one with model=$"),
             ("two", "aa", r"^unknown model 'aa' \(did you mean 'a'\?\)$"),
             ("clients", None, r"clients has no model of the server; choose a client's with --client$"),
             ("nowhere", None, r"nowhere does not exist; give the folder of a run, or the file of a model$"),
-            ("run/final/mlp.safetensors", "mlp", r"^--model chooses among the models of a run, but"),
+            ("run/final/mlp.safetensors", "mlp", r"^model= chooses among the models of a run, but"),
         ],
     )
     def test_mistakes_are_one_sentence(self, folder, source, name, sentence):
