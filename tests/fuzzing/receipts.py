@@ -13,7 +13,8 @@ from tests.fuzzing.place import place, written
 
 RECEIPT: dict[str, Any] = {
     "time": "2026-01-01T00:00:00+00:00", "client": 3, "run": "r", "round": 1, "purpose": "update",
-    "privacy": {"epsilon": 1.5}, "records": {"arrays": {"bytes": 10}, "metrics": {"bytes": 2}},
+    "privacy": {"epsilon": 1.5},
+    "records": {"arrays": {"bytes": 10, "arrays": [["w", "float32", [3], 10]]}, "metrics": {"bytes": 2}},
     "total": {"arrays": 10, "metrics": 2},
 }  # fmt: skip
 SENT = {"event": "client_finished", "client": 3, "round": 1, "bytes_up": 12, "time": 0.0}

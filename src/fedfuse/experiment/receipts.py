@@ -94,7 +94,7 @@ def _numbers_in(array: Any) -> int:
     """Of one that a line describes by name, type, shape and bytes; none of what is described otherwise."""
     try:
         _, dtype, shape, _ = array
-        return int(math.prod(int(length) for length in shape) * np.dtype(dtype).itemsize)
+        return math.prod(int(length) for length in shape) * int(np.dtype(dtype).itemsize)
     except (TypeError, ValueError, OverflowError, SyntaxError):
         return 0
 
