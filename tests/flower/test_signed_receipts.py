@@ -15,7 +15,7 @@ from fedfuse.flower.receipt_keys import receipt_key
 from fedfuse.flower.receipts import read_receipts, write_receipt
 from fedfuse.flower.server import run_on
 from tests.flower.federation import flower_config, grid_for
-from tests.helpers import tiny_method
+from tests.helpers import events_of, tiny_method
 
 RECORDS = {"arrays": {"bytes": 7, "sha256": "0" * 64, "arrays": []}}
 
@@ -191,3 +191,22 @@ def test_a_party_that_refused_is_not_said_to_have_cut_off_lines(tmp_path):
         run_on(grid_for(config, tmp_path, budget=5.0), config, tmp_path / "run")  # 4.73 after one answer
     for file in (tmp_path / "nodes" / "receipts").rglob("client-*.jsonl"):
         assert check_heard(file, tmp_path / "run") == 1
+
+
+@pytest.mark.usefixtures("without_pictures")
+def test_the_same_experiment_once_more_has_receipts_of_its_own(tmp_path):
+    """Rounds and sizes are the same; a party's file has both, and either's lines may have been cut off."""
+    config = flower_config("fedavg", federation={"rounds": 2, "participation": 1.0})
+    for number in (1, 2):
+        grid = grid_for(config, tmp_path)
+        for node in grid.nodes.values():
+            node.context.run_id = number
+        run_on(grid, config, tmp_path / f"run-{number}", run=number)
+    [event] = events_of(tmp_path / "run-2", "parties_asked")
+    assert (event["round"], event["run"]) == (1, 2)
+    for file in (tmp_path / "nodes" / "receipts").rglob("client-*.jsonl"):
+        assert check_heard(file, tmp_path / "run-1") == check_heard(file, tmp_path / "run-2") == 2
+        put(file, file.read_bytes().splitlines()[:-1])
+        assert check_heard(file, tmp_path / "run-1") == 2
+        with pytest.raises(DataError, match="in round 2: lines were cut off"):
+            check_heard(file, tmp_path / "run-2")

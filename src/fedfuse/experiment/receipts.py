@@ -18,6 +18,7 @@ from fedfuse.federation.events import read_events
 from fedfuse.federation.folder import RunFolder
 from fedfuse.report.sheet import Sheet
 
+ASKED = "parties_asked"
 UPDATE, ANSWER = "update", ("arrays", "extras")
 """The record of a simulated client's line, and those of a node's that a server counts."""
 
@@ -57,8 +58,9 @@ def write_receipts(run: str | Path, out: str | Path) -> list[Path]:
 def check_heard(receipts: str | Path, run: str | Path) -> int:
     """How many answers the server of a run has heard from the party; raises if one of them has no receipt.
 
-    An answer's line has its round and its size: a line of another run is none for it, unless both are the same.
+    An answer's line has its round and its size, and the run of Flower as which the server's log says that it asked.
     """
+    runs = _asked_as(RunFolder(Path(run)))
     lines = list(read_receipts(Path(receipts)))
     clients = {line.get("client") for line in lines}
     heard = [event for event in _sent(RunFolder(Path(run))) if event["client"] in clients and event["bytes_up"]]
@@ -66,7 +68,8 @@ def check_heard(receipts: str | Path, run: str | Path) -> int:
         raise DataError(
             f"{run}: its server has heard nothing of the party of {receipts}: one of them is of another run"
         )
-    written = Counter((line["round"], _size(line)) for line in lines if line["purpose"] == UPDATE)
+    answers = [line for line in lines if line["purpose"] == UPDATE and (not runs or line.get("run") in runs)]
+    written = Counter((line["round"], _size(line)) for line in answers)
     needed = Counter((event["round"], event["bytes_up"]) for event in heard)
     if missing := sorted({number for number, _ in needed - written}):
         shown = ", ".join(map(str, missing[:10]))
@@ -75,6 +78,12 @@ def check_heard(receipts: str | Path, run: str | Path) -> int:
             "run"
         )
     return len(heard)
+
+
+def _asked_as(run: RunFolder) -> list[int]:
+    """The numbers of the runs of Flower that a run was; none of a simulation, or of an earlier version."""
+    events = read_events(run.events) if run.events.exists() else ()
+    return [event["run"] for event in events if event.get("event") == ASKED and type(event.get("run")) is int]
 
 
 def _size(line: dict[str, Any]) -> int:

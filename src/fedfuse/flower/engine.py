@@ -51,9 +51,10 @@ class FlowerEngine(Engine):
 
     keeps_secrets = True
 
-    def __init__(self, roster: Roster, experiment: str, sums: Summed | None = None) -> None:
-        """``sums`` says which clients are added up, where that is all that may be seen of them."""
+    def __init__(self, roster: Roster, experiment: str, sums: Summed | None = None, run: int | None = None) -> None:
+        """``sums`` says which clients are added up, where that is all that may be seen of them; ``run`` is Flower's."""
         self.roster, self.experiment, self.sums = roster, experiment, sums
+        self.untold_run = run
         self.masking: Masking | None = None
         self.quorum = roster.settings.quorum
         self._missed: dict[int, Missed] = {}
@@ -123,8 +124,10 @@ class FlowerEngine(Engine):
         return self._missed
 
     def news(self) -> list[tuple[str, Mapping[str, Any]]]:
-        """Nodes that claim the seat of another one."""
-        return [("seat_claimed", asdict(claim)) for claim in self.roster.claims()]
+        """As which run of Flower nodes were asked, once; and nodes that claim the seat of another one."""
+        run, self.untold_run = self.untold_run, None
+        asked: list[tuple[str, Mapping[str, Any]]] = [] if run is None else [("parties_asked", {"run": run})]
+        return [*asked, *(("seat_claimed", asdict(claim)) for claim in self.roster.claims())]
 
     def _miss(self, client: int, why: Missed, node: int) -> None:
         """Nothing to inspect came from a node, which is asked anew who it is before it gets another task."""

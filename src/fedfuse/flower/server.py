@@ -55,12 +55,15 @@ def _run(experiment: str | Path, grid: Grid, context: Context) -> None:
     for sentence in ending(parties.folder) if parties.folder else ():
         logger.warning("fedfuse: %s", sentence)
     config = settings_of(experiment, context.run_config)
-    result = run_on(grid, config, Path(str(context.run_config.get("out", "runs/flower"))), parties)
+    out = Path(str(context.run_config.get("out", "runs/flower")))
+    result = run_on(grid, config, out, parties, context.run_id)
     logger.info("fedfuse: finished, accuracy %s, folder %s", result.accuracy, result.folder.path.resolve())
 
 
-def run_on(grid: Grid, config: ExperimentConfig, out: Path, parties: Parties | None = None) -> RunResult:
-    """Run the experiment, or what is left of it, on the nodes of a grid."""
+def run_on(
+    grid: Grid, config: ExperimentConfig, out: Path, parties: Parties | None = None, run: int | None = None
+) -> RunResult:
+    """Run the experiment, or what is left of it, on the nodes of a grid; ``run`` is Flower's number, for the log."""
     if config.federation.clock is not None:
         raise ConfigError("federation.clock simulates devices, but these are real; set it to null")
     _check_privacy(config)
@@ -74,7 +77,7 @@ def run_on(grid: Grid, config: ExperimentConfig, out: Path, parties: Parties | N
     roster.wait_for(range(clients))
     logger.info("fedfuse: %s of %s clients are connected", len(roster.seats), clients)
     config = _with_announced(config, roster, RunFolder(out))
-    engine = FlowerEngine(roster, as_long_as_begun(config, RunFolder(out)).sha256(), _summed(config))
+    engine = FlowerEngine(roster, as_long_as_begun(config, RunFolder(out)).sha256(), _summed(config), run)
 
     def tell_the_party(event: Event) -> None:
         if event["event"] in ("update_refused", "client_late"):
