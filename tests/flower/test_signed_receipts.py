@@ -157,6 +157,16 @@ def test_a_clock_that_was_set_back_is_said(path, signer):
     assert "clock" in verify_receipts(path, signer.key).cautions[0]
 
 
+def test_two_answers_in_one_round_are_said_unless_they_are_the_same(tmp_path, signer):
+    path = tmp_path / "twice.jsonl"
+    for run, sign in ((5, "a"), (5, "a"), (6, "b"), (5, "c")):
+        records = {"arrays": {"bytes": 7, "sha256": sign * 64, "arrays": []}}
+        write_receipt(path, {"client": 1, "run": run, "round": 3, "purpose": "update"}, records, signer)
+        cautions = verify_receipts(path, signer.key).cautions
+        assert cautions == () or sign == "c"
+    assert cautions == ("1 answers are other ones than before in the same round of a run: the server asked anew",)
+
+
 def test_a_node_has_one_key_that_nobody_else_can_read(tmp_path):
     first = receipt_key(tmp_path)
     assert receipt_key(tmp_path).key == first.key == (tmp_path / "receipts.pub").read_text().strip()

@@ -27,6 +27,8 @@ FIRST = "0" * 64
 LONGEST = 1 << 24
 """Bytes of a line; one about a network of a thousand layers has a hundred thousand."""
 KEY, SIGNATURE = "key", "signature"
+CONTENT = ("arrays", "extras", "test-outputs")
+"""Records of an answer that are made from a party's data."""
 
 
 class Signer(Protocol):
@@ -123,6 +125,8 @@ class _Check:
         self.clients: dict[int, None] = {}
         self.time = ""
         self.set_back = 0
+        self.answered: dict[tuple[str, Any], tuple[str, ...]] = {}
+        self.answered_anew = 0
 
     def line(self, number: int, line: bytes) -> None:
         receipt = parsed(line)
@@ -144,8 +148,21 @@ class _Check:
             self.clients[client] = None
         if len(self.clients) > 1:
             raise DataError(f"{where} is of client {client}, but the lines before are of another")
+        self._answer(receipt)
         self.set_back += str(receipt["time"]) < self.time
         self.time, self.receipts = str(receipt["time"]), self.receipts + 1
+
+    def _answer(self, receipt: dict[str, Any]) -> None:
+        """A server that fell back is given the same again; whoever is given another answer has asked for it.
+
+        Masks are new each time, so that nothing can be told of what they hide.
+        """
+        said = tuple(str(record.get("sha256")) for name, record in receipt["records"].items() if name in CONTENT)
+        if receipt["purpose"] != "update" or not said or receipt.get("masked"):
+            return
+        place = str(receipt.get("run")), receipt["round"]
+        self.answered_anew += self.answered.setdefault(place, said) != said
+        self.answered[place] = said
 
     def _signature(self, where: str, receipt: dict[str, Any], line: bytes) -> None:
         signer, signature = receipt.get(KEY), receipt.get(SIGNATURE)
@@ -165,6 +182,10 @@ class _Check:
     def verified(self) -> Verified:
         said = [
             (self.set_back, "lines are older by their clock than the one before: a clock was set back"),
+            (
+                self.answered_anew,
+                "answers are other ones than before in the same round of a run: the server asked anew",
+            ),
             (self.unreadable, "lines are unfinished, as a process that is killed leaves them"),
             (len(self.keys) - 1 if self.keys else 0, "times the party signs with another key than before"),
         ]
