@@ -279,6 +279,32 @@ class TestAParty:
             run_on(grid_for(plain, tmp_path), config, tmp_path / "flower")
         assert "the experiment has no federation.secure_sums" in caplog.text
 
+    @pytest.mark.parametrize("kind", ["fedavg", "fedmd"])
+    def test_nothing_leaves_beside_the_sum_where_examples_are_private_either(self, tmp_path, kind):
+        """What a private model says costs no epsilon, and would show all the same whose model says it."""
+        training = {"epochs": 1, "batch_size": 8, "privacy": {"norm": 1.0, "multiplier": 1.5}}
+        config = flower_config(kind, federation=SUMS, training=training, privacy={"unit": "example"})
+        grid, sent = grid_for(config, tmp_path), []
+        grid.nodes[100].bend = lambda reply: sent.append(reply) or [reply]
+        push = grid.push_messages
+
+        def bend(messages):
+            messages = list(messages)
+            for message in messages:
+                if message.metadata.message_type == MessageType.TRAIN:
+                    message.content["config"]["asks"] = ["test_outputs"]
+            return push(messages)
+
+        grid.push_messages = bend
+        run_on(grid, config, tmp_path / "flower")
+        updates = [reply.content for reply in sent if reply.metadata.message_type == MessageType.TRAIN]
+        assert len(updates) == 2
+        for content in updates:
+            assert not content["test-outputs"]
+            assert not content["arrays"]
+            assert list(content["extras"]) == ["sums/summand"]
+            assert dict(content["metrics"]) == {"num-examples": 1}
+
     def test_its_receipts_say_what_was_masked(self, tmp_path, caplog):
         config, _ = configs("fedavg", name="masked")
         with caplog.at_level(logging.INFO, logger="flwr"):

@@ -60,7 +60,8 @@ class PartyPrivacy:
 
     def secretive(self, clients: Clients) -> Clients:
         """Who works for one answer: with a secret, and silent about what nothing protects."""
-        silence = replace(self.promise.silence(), answers_tests=self.promise.claim.covers_answers)
+        answers = clients.silence.answers_tests and self.promise.claim.covers_answers
+        silence = replace(self.promise.silence(), answers_tests=answers)
         return replace(clients, silence=silence, secret=SecretKey.fresh())
 
     def visit(self, task: Task) -> Visit:
