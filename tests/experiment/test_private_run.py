@@ -281,6 +281,24 @@ class TestMeasurements:
         assert any("real parties would not answer" in caution for caution in result.cautions)
 
 
+@pytest.mark.parametrize(
+    ("kind", "delta", "is_said"),
+    [
+        ("clients", 0.25, True),
+        ("clients", 0.01, False),
+        ("examples", 0.25, True),
+        ("examples", 1e-5, False),
+    ],
+)
+def test_a_delta_with_which_one_of_all_may_be_published_is_said(tmp_path, kind, delta, is_said):
+    config = KINDS[kind]()
+    config = config.model_copy(update={"privacy": config.privacy.model_copy(update={"delta": delta})})
+    result = finished(config, tmp_path / "run")
+    said = [caution for caution in result.cautions if "would be private enough" in caution]
+    assert bool(said) == is_said
+    assert all("set it well below" in caution for caution in said)
+
+
 class TestNoiseInTheUploads:
     def uploads(self, **more):
         """What leaves each client in each round, of a training that moves nothing."""

@@ -131,6 +131,18 @@ class Promise:
                 "evaluation.clients measures clients' own models, which a simulation may: real parties would not "
                 "answer, because nothing protects that"
             )
+        units, delta = self._units, self.claim.settings.delta
+        if delta * units >= 1:
+            yield (
+                f"privacy.delta is {delta:g}, so that to publish one of the {units:,} {self.claim.settings.unit}s at "
+                f"random would be private enough; set it well below {1 / units:.2g}"
+            )
+
+    @property
+    def _units(self) -> int:
+        """How many examples or clients there are to protect."""
+        clients = range(self.around.clients)
+        return len(clients) if self.claim.settings.unit == "client" else sum(map(self.around.sizes, clients))
 
 
 def _claim(config: ExperimentConfig, around: Surroundings) -> Claim:
