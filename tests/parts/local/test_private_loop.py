@@ -16,8 +16,9 @@ from fedfuse.core.randomness import Key
 from fedfuse.core.secret_key import SecretKey
 from fedfuse.core.text import TextShape
 from fedfuse.core.weights import Weights
-from fedfuse.data import Examples
+from fedfuse.data import Examples, Normalisation, Transform
 from fedfuse.models import Mlp, create
+from fedfuse.models.classifier import LayeredClassifier
 from fedfuse.models.cnn import CnnDeep
 from fedfuse.models.resnet import ResNet
 from fedfuse.models.text import TextCnn, TextTransformer
@@ -281,6 +282,30 @@ class TestNoise:
         client.model.zero_grad()
         gradient.add(0)
         assert flat(p.grad for p in client.model.parameters()).isfinite().all()
+
+
+@pytest.mark.parametrize("kind", ["dropout", "augmentation"])
+def test_nobody_knows_which_random_numbers_an_example_gets_in_a_batch(kind):
+    """By its place there: with one example more, all behind it would get others, and move the sum as well."""
+    image = (1, 4, 4)
+    layers = [nn.Flatten(), nn.Linear(FEATURES if kind == "dropout" else 16, 8), nn.ReLU()]
+    layers += [nn.Dropout(0.5)] if kind == "dropout" else []
+    torch.manual_seed(3)
+    network = LayeredClassifier(nn.Sequential(*layers), 8, CLASSES)
+    pictures = Examples(torch.randint(0, 256, (20, *image)).byte(), torch.arange(20) % CLASSES)
+    examples = make_examples(20) if kind == "dropout" else pictures
+    transform = Transform(Normalisation((0.0,), (1.0,)), image, crop_padding=2, flip=True)
+    first, trained = Weights.of(network), []
+    for number, secret in ((1, 7), (2, 7), (1, 8)):
+        first.load_into(network)
+        client = client_of(examples, private(1e-6, batch_size=20), key=Key(number))
+        client = replace(client, model=network, own_secret=SecretKey(secret))
+        if kind == "augmentation":
+            client = replace(client, transform=transform)
+        train_privately(client, Plain().begin(client))
+        trained.append(flat(network.parameters()).detach().clone())
+    assert torch.equal(trained[0], trained[1])
+    assert float((trained[0] - trained[2]).abs().max()) > 1e-4
 
 
 class TestTraining:

@@ -6,6 +6,9 @@ Privacy, CCS 2016) inside any local objective.
 Each example is drawn with probability q at every step, by itself. What an objective adds to the loss is part of the
 gradients of single examples; what it does to the whole gradient, and losses on public inputs, come after the noise. The
 loss is not told to anybody: nobody has added noise to it.
+
+Dropout and augmentation give a batch's examples their random numbers by their places in it. Who knew the numbers would
+see one example more move all behind it to other ones; so they are as secret as the noise.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ def train_privately(client: ClientContext, hooks: Hooks, extra_loss: Callable[[]
     steps = training.steps(size)
     model.train()
     gradient = PrivateGradient(client, hooks)
-    with client.key.child("dropout").default_generator():
+    with client.secret.child("dropout").default_generator():
         for step, rate in enumerate(training.rates(client.learning_rate, steps)):
             for group in optimizer.param_groups:
                 group["lr"] = rate
@@ -61,9 +64,10 @@ class PrivateGradient:
 
     def add(self, step: int) -> None:
         """Add that of one step to what the parameters have already."""
-        key, secret = self.client.key.child("step", step), self.client.secret.child("privacy", step)
+        secret = self.client.secret.child("privacy", step)
         where = secret.child("sample").sample(self.size, self.rate)
-        views = key.child("augment").torch() if self.client.transform.augments else None
+        of_views = self.client.secret.child("step", step, "augment")
+        views = of_views.torch() if self.client.transform.augments else None
         sums = self.gradients.clipped_sum(*self.loader.batch(where, views))
         noised = secret.noised(torch.cat([own.reshape(-1).cpu() for own in sums]), self.deviation)
         pieces = (noised / (self.rate * self.size)).split([own.numel() for own in sums])
