@@ -189,3 +189,27 @@ class Lengths(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         logits: Tensor = self.out(self.embedding(x).mean(dim=1))
         return logits
+
+
+class Detached(nn.Module):
+    """Nothing below the classifier learns: its inputs are cut off, or nothing wants to be trained."""
+
+    def __init__(self, classes: int, frozen: str = "") -> None:
+        super().__init__()
+        self.body = nn.Sequential(nn.Flatten(), nn.Linear(64, 5), nn.ReLU())
+        self.head = nn.Linear(5, classes)
+        for name, parameter in self.named_parameters():
+            parameter.requires_grad = not (frozen and name.startswith(frozen))
+
+    def forward(self, x: Tensor) -> Tensor:
+        with torch.no_grad():
+            h = self.body(x)
+        logits: Tensor = self.head(h)
+        return logits
+
+
+def frozen(classes: int) -> nn.Module:
+    return nn.Sequential(nn.Flatten(), nn.Linear(64, classes)).requires_grad_(False)
+
+
+MADE = nn.Sequential(nn.Flatten(), nn.Linear(64, 3))

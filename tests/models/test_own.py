@@ -167,8 +167,16 @@ REFUSED = [
     ("without_linear", "needs a linear layer with 3 outputs whose result is what it returns"),
     ("double", "has '1.weight' of type torch.float64, but should be float32"),
     ("Unreached", "has a lazy parameter 'never.weight' that its forward pass does not reach"),
+    ("MADE", "is a network already made; name its class, or a function that makes one"),
+    ("Detached", "gets no gradient below its classifier: forward() ends with detach() or runs under no_grad()"),
     ("Counting", "changes its integer buffer 'batches' in training"),
 ]
+
+
+def test_a_frozen_body_is_meant_and_a_wholly_frozen_network_is_not():
+    assert made("Detached", frozen="body").feature_size == 5
+    with pytest.raises(ConfigError, match="has nothing to train: requires_grad is False for all of its parameters"):
+        made("frozen")
 
 
 @pytest.mark.parametrize(("function", "words"), REFUSED, ids=[name for name, _ in REFUSED])

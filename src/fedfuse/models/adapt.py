@@ -69,12 +69,14 @@ def adapt(network: nn.Module, input_shape: tuple[int, ...], classes: int, name: 
     _check_lazy(network, name)
     expected = {training: _checked_answer(network, probe, training, classes, name) for training in (False, True)}
     if isinstance(network, Classifier):
+        _check_learns(network, probe, name)
         return network.train()
     for place, has_features in places:
         adapted = AdaptedClassifier(copy.deepcopy(network), place, has_features)
         size = _feature_size(adapted, probe, expected)
         if size is not None:
             adapted.feature_size = size
+            _check_learns(adapted, probe, name)
             return adapted.train()
     raise ConfigError(
         f"{name} cannot be cut into features and a classifier: it needs a linear layer with {classes} outputs whose "
@@ -160,6 +162,24 @@ def _feature_size(adapted: AdaptedClassifier, probe: Tensor, expected: dict[bool
             return None
         size = features.shape[1]
     return size
+
+
+def _check_learns(model: Classifier, probe: Tensor, name: str) -> None:
+    """What wants to be trained and gets no gradient would stay as it is, and nobody would know why."""
+    asked = copy.deepcopy(model).train()
+    trained = dict(asked.named_parameters())
+    trained = {where: own for where, own in trained.items() if own.requires_grad}
+    if not trained:
+        raise ConfigError(f"{name} has nothing to train: requires_grad is False for all of its parameters")
+    below = [own for where, own in trained.items() if not where.startswith("classifier.")]
+    with torch.enable_grad(), _same_dropout():
+        said = asked.classifier(asked.features(probe)).sum()
+    found = torch.autograd.grad(said, below, allow_unused=True) if below and said.requires_grad else ()
+    if below and all(gradient is None for gradient in found):
+        raise ConfigError(
+            f"{name} gets no gradient below its classifier: forward() ends with detach() or runs under no_grad(); "
+            "remove that, or set requires_grad to False for all that shall stay as it is"
+        )
 
 
 def _same_dropout() -> Any:

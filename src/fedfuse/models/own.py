@@ -47,6 +47,8 @@ class Own(Architecture):
 
     def _call(self, name: str, input_shape: tuple[int, ...], classes: int) -> Any:
         function = import_function(self.callable, name)
+        if isinstance(function, nn.Module):
+            raise ConfigError(f"{name} is a network already made; name its class, or a function that makes one")
         offers = {"input_shape": input_shape, **dict.fromkeys(CLASSES_NAMES, classes)}
         wanted = {key: value for key, value in offers.items() if key in _parameters(function)}
         try:
