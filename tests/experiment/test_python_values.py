@@ -190,3 +190,9 @@ def test_distillation_inputs_are_arrays_too(tmp_path: Path) -> None:
         out=tmp_path / "run",
     )
     assert result.summary["source"]["size"] == 40
+
+
+@pytest.mark.parametrize("labels", [np.zeros(60, int), np.array(["ill"] * 60)])
+def test_data_of_a_single_class_is_a_mistake(labels: Any, tmp_path: Path) -> None:
+    with pytest.raises(FedfuseError, match=r"every label is '(0|ill)', so that there is nothing to learn"):
+        Experiment.load(TINY, data=(np.random.default_rng(0).normal(size=(60, 4)), labels)).run(tmp_path / "run")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fedfuse.core.errors import ConfigError
+from fedfuse.core.errors import ConfigError, DataError, shortened
 from fedfuse.core.hashes import sha256_of, sha256_of_file
 from fedfuse.core.imports import check_findable_elsewhere
 from fedfuse.core.messages import Tensors
@@ -162,6 +162,10 @@ def load_examples(config: ExperimentConfig, log: EventLog) -> Loaded:
     key = Key(config.seed)
     log.tick("load data", 0, 1)
     dataset = load(config.data, key.child("load"), split_key=key.child("split"))
+    if dataset.classes == 1:
+        raise DataError(
+            f"{dataset.origin}: every label is '{shortened(dataset.class_names[0])}', so that there is nothing to learn"
+        )
     return dataset, split(dataset, config.data, key.child("split"))
 
 

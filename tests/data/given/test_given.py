@@ -54,6 +54,9 @@ def test_arrays_are_read_as_an_npz_file_of_them(tmp_path: Path, inputs: Any) -> 
         (torch.tensor(X), torch.tensor(Y)),
         (X.tolist(), Y.tolist()),
         {"train": (X, Y)},
+        {"x": X, "y": Y},
+        {"inputs": torch.tensor(X), "labels": Y.tolist()},
+        {"x_train": X, "y_train": Y},
         [X, Y],
         frame(),
         {"train": frame(pa.array(WORDS).dictionary_encode())},
@@ -61,7 +64,9 @@ def test_arrays_are_read_as_an_npz_file_of_them(tmp_path: Path, inputs: Any) -> 
         (X, WORDS.tolist()),
         (X, WORDS.astype(object)),
     ],
-    ids=["tensors", "lists", "by split", "list of two", "table", "categories", "words", "list of words", "objects"],
+    ids=str.split(
+        "tensors lists by-split x-y inputs-labels x_train list-of-two table categories words list-of-words objects"
+    ),
 )
 def test_the_same_examples_are_the_same_however_they_are_given(data: Any) -> None:
     assert same(loaded(data), loaded((X, Y)))
@@ -258,3 +263,15 @@ def test_data_that_is_no_examples_is_left_alone() -> None:
 def test_a_file_cannot_name_arrays_that_nobody_gave() -> None:
     with pytest.raises(ValueError, match="is for data that Python gives"):
         DataSettings(name="arrays")
+
+
+def test_a_test_split_by_the_names_of_an_npz_file() -> None:
+    by_name = loaded({"x_train": X, "y_train": Y, "x_test": X[:9], "y_test": Y[:9]})
+    assert by_name.test is not None
+    assert same(by_name, loaded(((X, Y), (X[:9], Y[:9]))))
+
+
+def test_a_dataset_of_torch_says_what_to_give() -> None:
+    dataset = torch.utils.data.TensorDataset(torch.tensor(X), torch.tensor(Y))
+    with pytest.raises(DataError, match=r"data is a TensorDataset, which says .* give arrays, \(inputs, labels\)"):
+        loaded(dataset)

@@ -13,6 +13,11 @@ from fedfuse.data.given.tables import Tables, is_table
 SPLITS = ("train", "test", "validation", "public")
 OFFICIAL = ("validation", "public")
 """Splits that an experiment takes from the training examples unless it is told otherwise."""
+NAMES = {
+    "train": (("x", "y"), ("inputs", "labels"), ("x_train", "y_train")),
+    "test": (("x_test", "y_test"),),
+}
+"""What an npz file calls inputs and labels of a split."""
 
 
 def data_section(data: Any) -> Any:
@@ -21,10 +26,15 @@ def data_section(data: Any) -> Any:
     Examples are a pair of inputs and labels, a pair of such pairs for training and test, a table, or a mapping of these
     by split, in which other keys of the section may stand too.
     """
-    values = data if isinstance(data, Mapping) else _by_split(data)
+    values = _by_names(data) if isinstance(data, Mapping) else _by_split(data)
     if values is None:
         if _is_array(data):
             raise DataError("data is no pair; give (inputs, labels), a table, or a mapping of these by split")
+        if type(data).__module__.startswith("torch.utils.data"):
+            raise DataError(
+                f"data is a {type(data).__name__}, which says what it holds one by one; give arrays, (inputs, labels), "
+                "or a function that returns them"
+            )
         return data
     splits = {split: values[split] for split in SPLITS if _are_examples(values.get(split))}
     if not splits:
@@ -35,6 +45,17 @@ def data_section(data: Any) -> Any:
     others = {key: value for key, value in values.items() if key not in (*splits, "clients")}
     official = dict.fromkeys((split for split in OFFICIAL if split in splits), "official")
     return {**_held(splits, clients), **official, **others}
+
+
+def _by_names(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Arrays that are called as in an npz file (``x``, ``y``, ``x_train``, ...) as pairs of the splits."""
+    found = {}
+    for split, pairs in NAMES.items():
+        names = next((pair for pair in pairs if all(_is_array(data.get(name)) for name in pair)), None)
+        if names is not None and split not in data:
+            found[split] = tuple(data[name] for name in names)
+            data = {key: value for key, value in data.items() if key not in names}
+    return {**data, **found}
 
 
 def _held(splits: Mapping[str, Any], clients: Any) -> dict[str, str]:
