@@ -136,6 +136,17 @@ class TestRefusals:
         sentence = refused(tmp_path / "d.csv", "5.1,3.5,0\n4.9,3.0,1\n", label_column=None)
         assert "begins with numbers (5.1, 3.5, 0) and not with the names of columns; if it has none, set" in sentence
 
+    @pytest.mark.parametrize(
+        ("beginning", "sentence"),
+        [
+            (b"PAR1\x15", "is not a CSV file but a parquet file; set data.name to parquet"),
+            (b"PK\x03\x04\x14", "is not a CSV file but a spreadsheet or a zip archive; save the table as CSV"),
+            (b"\x1f\x8b\x08", "is not a CSV file but compressed; unpack it"),
+        ],
+    )
+    def test_another_kind_of_file(self, tmp_path, beginning, sentence):
+        assert sentence in refused(tmp_path / "d.csv", beginning + bytes(40))
+
     def test_a_separator_that_it_has_not(self, tmp_path):
         sentence = refused(tmp_path / "d.csv", text(), separator=";")
         assert "data.label_column: d.csv has no column 'befund'" in sentence

@@ -33,7 +33,8 @@ def hinted(folder: Path, header: str, **settings: Any) -> list[str]:
 @pytest.mark.parametrize("name", ["id", "ID", "index", "", "Unnamed: 0", "patient_id", "PassengerId", "PatientID"])
 def test_a_column_whose_name_says_that_it_numbers_rows_is_noticed(tmp_path: Path, name: str) -> None:
     written = name if name.isidentifier() else f'"{name}"'
-    sentence = f"read as inputs like any other: {name}; data.ignore_columns: [{written}] leaves them out"
+    called = name or "a column without a name"
+    sentence = f"read as inputs like any other: {called}; data.ignore_columns: [{written}] leaves them out"
     assert hinted(tmp_path, f"{name},width,label") == [sentence]
 
 

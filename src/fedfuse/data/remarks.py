@@ -62,7 +62,8 @@ def _on_row_numbers(train: Contents) -> Iterator[str]:
     found = [column.name for column in columns if NUMBERS_ROWS.fullmatch(column.name)]
     if found and len(columns) > 1:
         names = ", ".join(map(in_a_list, found[:8]))
-        yield f"read as inputs like any other: {listed(found)}; data.ignore_columns: [{names}] leaves them out"
+        called = listed([name or "a column without a name" for name in found])
+        yield f"read as inputs like any other: {called}; data.ignore_columns: [{names}] leaves them out"
 
 
 def _on_other_labels(train: Contents) -> Iterator[str]:

@@ -24,6 +24,16 @@ MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 """Bytes that some programs begin a text with, and that say how it is encoded."""
+OTHERS = {
+    b"PAR1": "a parquet file; set data.name to parquet",
+    b"PK\x03\x04": "a spreadsheet or a zip archive; save the table as CSV",
+    b"\xd0\xcf\x11\xe0": "an old spreadsheet; save the table as CSV",
+    b"\x1f\x8b": "compressed; unpack it",
+    b"BZh": "compressed; unpack it",
+    b"\xfd7zX": "compressed; unpack it",
+    b"\x28\xb5\x2f\xfd": "compressed; unpack it",
+}
+"""What is often given instead, by its first bytes."""
 LOOKED_AT = 2_000_000
 """Characters from whose first rows the separator is told; the header must be among them."""
 ROWS = 200
@@ -54,6 +64,7 @@ class Written:
 
 def look_at(path: Path, dialect: Dialect) -> Written:
     """Find out how a file is encoded and what separates its cells."""
+    _check_is_text(path)
     marked = _mark(path)
     encoding = marked or dialect.encoding or "utf-8"
     source: Path | bytes = path
@@ -71,6 +82,15 @@ def look_at(path: Path, dialect: Dialect) -> Written:
     if columns > MOST_COLUMNS:
         raise DataError(f"{path.name} has more than {MOST_COLUMNS:,} columns; is '{separator}' what separates them?")
     return Written(source, separator, columns, longest, tuple(notes))
+
+
+def _check_is_text(path: Path) -> None:
+    """What is something else by its first bytes is not asked about its encoding."""
+    with path.open("rb") as file:
+        beginning = file.read(4)
+    found = next((what for mark, what in OTHERS.items() if beginning.startswith(mark)), None)
+    if found is not None:
+        raise DataError(f"{path.name} is not a CSV file but {found}")
 
 
 def _mark(path: Path) -> str | None:

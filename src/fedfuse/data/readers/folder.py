@@ -19,10 +19,27 @@ SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".ppm", 
 
 
 def folder_roots(root: Path, test_root: Path | None) -> tuple[Path, Path | None]:
-    """The folders of the training and of the test classes."""
-    if not (root / "train").is_dir():
+    """The folders of the training and of the test classes, however their names are capitalised."""
+    splits = {entry.name.lower(): entry for entry in _entries(root) if entry.is_dir()}
+    train = splits.get("train")
+    if train is None:
         return root, test_root
-    return root / "train", test_root or (root / "test" if (root / "test").is_dir() else None)
+    test = test_root or splits.get("test")
+    for other in _entries(root):
+        if other not in (train, splits.get("test")) and not _is_same(other, test):
+            raise DataError(
+                f"{other} lies beside {train.name} and would not be read; remove it, or set data.test_path to it if it "
+                "holds the test examples"
+            )
+    return train, test
+
+
+def _entries(root: Path) -> list[Path]:
+    return _visible(root.iterdir(), root) if root.is_dir() else []
+
+
+def _is_same(path: Path, other: Path | None) -> bool:
+    return other is not None and other.exists() and path.samefile(other)
 
 
 def class_folders(root: Path) -> tuple[str, ...]:
