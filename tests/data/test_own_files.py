@@ -36,9 +36,7 @@ def test_image_folder_with_a_test_folder(tmp_path: Path) -> None:
 def test_an_image_folder_whose_splits_are_called_otherwise(tmp_path: Path) -> None:
     for split in ("Train", "TEST", "val"):
         write_folder(tmp_path / split, {"cat": random_images(3, seed=1), "dog": random_images(2, seed=2)})
-    with pytest.raises(
-        DataError, match=r"val lies beside Train and would not be read; remove it"
-    ):
+    with pytest.raises(DataError, match=r"val lies beside Train and would not be read; remove it"):
         load(DataSettings(name="images", path=str(tmp_path)), Key(0))
     own = load(DataSettings(name="images", path=str(tmp_path), test_path=str(tmp_path / "val")), Key(0))
     (tmp_path / "val").rename(tmp_path / ".val")

@@ -146,3 +146,19 @@ def test_a_second_label_among_the_inputs_is_pointed_out(tmp_path: Path) -> None:
 def test_a_word_for_no_label_is_pointed_out(tmp_path: Path) -> None:
     said = cautions(tmp_path / "d.csv", "age,label\n" + "1,NULL\n2,ill\n" * 2)
     assert said == ("class 'NULL' is learnt like any other; if it says that the label is missing, remove these rows",)
+
+
+def test_test_examples_that_are_learnt_are_pointed_out(tmp_path: Path) -> None:
+    rows = [f"{number},{number % 2}\n" for number in range(20)]
+    (tmp_path / "t.csv").write_text("a,label\n" + "".join(rows[:3]) + "100,0\n")
+    said = cautions(tmp_path / "d.csv", "a,label\n" + "".join(rows), test_path=tmp_path / "t.csv")
+    assert said == ("3 of 4 test examples have the very inputs of training examples",)
+    (tmp_path / "t.csv").write_text("a,label\n100,0\n101,1\n")
+    assert cautions(tmp_path / "d.csv", "a,label\n" + "".join(rows), test_path=tmp_path / "t.csv") == ()
+
+
+def test_what_the_test_examples_are_is_said_once() -> None:
+    with pytest.raises(ValueError, match=r"data.test and data.test_path both say which examples are for testing"):
+        DataSettings(name="csv", path="a.csv", test_path="b.csv", test=0.5)
+    with pytest.raises(ValueError, match=r"data.path and data.test_path are the same"):
+        DataSettings(name="csv", path="a.csv", test_path="a.csv")

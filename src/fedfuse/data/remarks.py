@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from fedfuse.core.copies import BLOCK, copies
 from fedfuse.core.errors import did_you_mean, listed, shortened
 from fedfuse.data.readers import Contents, Found
 from fedfuse.data.readers.columns import LABEL_COLUMNS
@@ -15,6 +16,8 @@ from fedfuse.data.readers.survey import in_a_list
 
 LINES = 8
 """Columns of a kind that get a line each; more of them share one."""
+MANY = 0.1
+"""The share of test examples that may be copies by chance: in tables of few columns some are."""
 NO_LABEL = frozenset(["na", "n/a", "#n/a", "nan", "null", "none", "-", "?", "unknown", "missing"])
 NUMBERS_ROWS = re.compile(r"(?i:(.*[_ .-])?(id|idx|index|uuid)|unnamed: 0|)|.*[a-z0-9]I[Dd]|__index_level_\d+__")
 """Names of columns that number the rows of a table."""
@@ -30,7 +33,8 @@ def cautions_on(found: Found, names: Sequence[str]) -> list[str]:
     """What can be read but hardly was meant."""
     train = found.train
     said = [*_on_row_numbers(train), *_on_other_labels(train), *_on_constants(train)]
-    return [*said, *_on_spellings(train), *_on_missing(train, names), *_on_single_examples(train, names)]
+    said += [*_on_copies(found), *_on_spellings(train), *_on_missing(train, names)]
+    return [*said, *_on_single_examples(train, names)]
 
 
 def _on_labels(train: Contents) -> Iterator[str]:
@@ -74,6 +78,16 @@ def _on_other_labels(train: Contents) -> Iterator[str]:
         names = ", ".join(found)
         leave_out = f"data.ignore_columns: [{names}] leaves them out"
         yield f"read as inputs, though by their names they are labels: {names}; {leave_out}"
+
+
+def _on_copies(found: Found) -> Iterator[str]:
+    """Test examples of a file of their own that are training examples, too: often one file is a part of the other."""
+    if found.test is None:
+        return
+    learnt, asked = found.train.inputs, found.test.inputs
+    there = copies(asked, (learnt[start : start + BLOCK] for start in range(0, len(learnt), BLOCK)))
+    if there > MANY * len(asked):
+        yield f"{there:,} of {len(asked):,} test examples have the very inputs of training examples"
 
 
 def _on_spellings(train: Contents) -> Iterator[str]:

@@ -197,6 +197,10 @@ class DataSettings(Settings):
                 f"data.validation = official, but {self.name} has no validation split of its own; give a share such as "
                 "0.1 or a count such as 1000"
             )
+        if self.test_path is not None and self.test != type(self).model_fields["test"].default:
+            raise ValueError("data.test and data.test_path both say which examples are for testing; keep one")
+        if self.test_path is not None and self.test_path == self.path:
+            raise ValueError("data.path and data.test_path are the same; the test would be about learnt examples")
         for key in ("input_column", "label_column", "client_column"):
             for other in ("ignore_columns", "categories"):
                 if getattr(self, key) in getattr(self, other):
