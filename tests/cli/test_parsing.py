@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fedfuse.cli.parsing import OF_FUSIONS
+from fedfuse.fusing.plan import FusePlan
 from tests.cli.test_cli import InProcess, only_sentence
 from tests.cli.test_cli import in_process as in_process
 
@@ -16,6 +18,8 @@ MISTAKES = [
     ("run digits --jobs 2", "run has no option --jobs (did you mean --workers?)"),
     ("run digits --methods fedavg", "run has no option --methods (did you mean --method?)"),
     ("run digits --seeds 1", "run has no option --seeds (did you mean --seed?)"),
+    ("fuse a b --steps 9", "fuse has no option --steps (did you mean --set steps=9?)"),
+    ("fuse a b --learning-rate 9", "fuse has no option --learning-rate (did you mean --set learning_rate=9?)"),
     ("run digits --outt x", "run has no option --outt (did you mean --out?)"),
     ("run digits --zzzzz", "run has no option --zzzzz; fedfuse run -h says more"),
     ("run digits --seed x", "run: --seed is 'x', but should be a whole number from 0"),
@@ -54,3 +58,8 @@ def test_old_spellings_still_work(in_process: InProcess) -> None:
     """One method and one seed are natural to write in the singular; both mean the same list."""
     said = only_sentence(in_process("compare", "digits", "--method", "fedafg", "--seed", "0"))
     assert said == "digits: unknown method 'fedafg' (did you mean 'fedavg'?)"
+
+
+def test_settings_of_a_fusion_are_those_of_its_plan():
+    said_otherwise = {"method", "workers", "as_lora", "rank"}
+    assert set(OF_FUSIONS) == FusePlan.model_fields.keys() - said_otherwise

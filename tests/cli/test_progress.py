@@ -44,6 +44,21 @@ def test_a_long_name_cuts_neither_bars_nor_times_in_80_columns():
         assert "…" not in line
 
 
+def test_after_the_last_round_it_is_finishing_and_not_at_the_step_before():
+    progress = RunProgress(Console(file=io.StringIO(), force_terminal=True, width=80))
+    with progress:
+        progress.begin("digits fedavg seed 0", rounds=2)
+        model = {"accuracy": 0.875, "accuracy_before_fusion": None}
+        steps = []
+        for number in (1, 2):
+            progress({"event": "tick", "what": "evaluate", "done": 0, "total": 1})
+            steps.append(progress.bars.tasks[-1].description)
+            record = {"round": number, "prototypes": {"model": model}, "ensemble_accuracy": None}
+            progress({"event": "round_finished", **record})
+    assert [step.strip() for step in steps] == ["evaluating", "evaluating"]
+    assert progress.bars.tasks[-1].description.strip() == "finishing"
+
+
 def test_in_a_file_every_round_is_one_line():
     console = Console(file=io.StringIO(), width=80)
     progress = RunProgress(console)

@@ -38,6 +38,13 @@ OTHER_OPTIONS = {
 """What other tools, or other commands of ours, call an option."""
 
 
+OF_FUSIONS = (
+    "weights", "sure", "start", "merge", "steps", "batch_size", "learning_rate", "temperature", "loss", "augment",
+    "samples", "seed", "limit", "device", "threads",
+)  # fmt: skip
+"""What ``fuse --set`` changes, without the torch that its own list needs."""
+
+
 def obey(words: Sequence[str]) -> None:
     """Run the command that the words ask for."""
     try:
@@ -65,7 +72,7 @@ def _refuse(error: Any, words: Sequence[str]) -> NoReturn:
 def _sentence(error: Any, words: Sequence[str], surface: Surface | None, command: str) -> str:
     kind, param = type(error).__name__, getattr(error, "param", None)
     if kind == "NoSuchOption":
-        return f"{command} has no option {error.option_name}{guess(error.option_name, words, surface)}"
+        return f"{command} has no option {error.option_name}{guess(error.option_name, words, surface, command)}"
     if param is not None and surface is not None and (meant := _parameter(param, surface)) is not None:
         if kind == "MissingParameter":
             return f"{command} needs {meant.shown} ({meant.help})"
@@ -87,7 +94,7 @@ def _parameter(param: Any, surface: Surface) -> Parameter | None:
     return next((one for one in surface.arguments if one.metavar == (param.metavar or param.name.upper())), None)
 
 
-def guess(option: str, words: Sequence[str], surface: Surface | None) -> str:
+def guess(option: str, words: Sequence[str], surface: Surface | None, command: str) -> str:
     """What was probably meant by an option that a command does not have, as a part of a sentence."""
     if surface is None:
         return ""
@@ -97,7 +104,7 @@ def guess(option: str, words: Sequence[str], surface: Surface | None) -> str:
     found = (
         other if other in names else next(iter(difflib.get_close_matches(f"--{plain}", names, n=1, cutoff=0.8)), None)
     )
-    if found is None and "--set" in names and (key := _key(plain)):
+    if found is None and "--set" in names and (key := _key(plain, command)):
         value = value_of(option, words)
         found = f"--set {key}={'VALUE' if not value or value.startswith('-') else value}"
     if found is None:
@@ -105,10 +112,14 @@ def guess(option: str, words: Sequence[str], surface: Surface | None) -> str:
     return f" (did you mean {found}?)" if found else ""
 
 
-def _key(option: str) -> str | None:
+def _key(option: str, command: str) -> str | None:
+    """What ``--set`` of this command may change that is called so; a fusion's settings are no keys of experiments."""
+    name = option.replace("-", "_")
+    if command == "fuse":
+        return next(iter(difflib.get_close_matches(name, OF_FUSIONS, n=1, cutoff=0.8)), None)
     from fedfuse.catalogue.keys import meant
 
-    return meant(option.replace("-", "_"))
+    return meant(name)
 
 
 def value_of(option: str, words: Sequence[str]) -> str:

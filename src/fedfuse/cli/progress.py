@@ -153,6 +153,8 @@ class RunProgress:
         elif event["event"] == "round_finished":
             self._course.ends(event)
             self.bars.update(self.rounds, completed=event["round"])
+            if event["round"] == self._course.rounds:
+                self._finish()
             if not is_live(self.console):
                 course = self._course
                 line = f"{course.label}: round {event['round']}/{course.rounds} {accuracies(event)}"
@@ -177,6 +179,11 @@ class RunProgress:
         if sentence and sentence not in self.caution.told:
             self.caution.told.add(sentence)
             self.console.print(sentence, highlight=False, soft_wrap=True)
+
+    def _finish(self) -> None:
+        """After the last round: pictures and models are written, and nobody knows how long that takes."""
+        self.doing = ""
+        self.bars.reset(self.step, description="  finishing", total=None)
 
     def _show_step(self, what: str, done: int, total: int) -> None:
         """Each step has a clock of its own."""

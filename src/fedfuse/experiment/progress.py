@@ -20,6 +20,7 @@ STEPS = {
     "synthesise": "making inputs",
     "teachers": "teachers predict",
     "distil": "distilling",
+    "evaluate": "evaluating",
 }
 """What a tick tells of, in words."""
 
