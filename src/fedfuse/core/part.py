@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Literal, SupportsIndex
+from typing import Any, ClassVar, Literal, SupportsIndex, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic.fields import FieldInfo
@@ -30,7 +30,26 @@ class Settings(BaseModel):
             for key in value:
                 if key not in cls.model_fields:
                     raise UnknownKeyError(str(key), cls.model_fields)
+            return {key: _no_number(inner, cls.model_fields[key]) for key, inner in value.items()}
         return value
+
+
+def _no_number(value: Any, field: FieldInfo) -> Any:
+    """A truth value where a number stands, as a text that is refused: ``seed: yes`` is not the seed 1."""
+    if not isinstance(value, bool):
+        return value
+    kinds = list(_kinds(field.annotation))
+    takes_it = any(kind in (bool, str, Any) or kind is value for kind in kinds)
+    return value if takes_it or not (int in kinds or float in kinds) else str(value)
+
+
+def _kinds(annotation: Any) -> Iterator[Any]:
+    """All types and values that an annotation speaks of."""
+    inner = get_args(annotation)
+    for one in inner:
+        yield from _kinds(one)
+    if not inner:
+        yield annotation
 
 
 def first_mistake(error: ValidationError, *within: str, skip: int = 0) -> str:

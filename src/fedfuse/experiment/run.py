@@ -13,7 +13,7 @@ import yaml
 
 from fedfuse.core.arguments import place, truth
 from fedfuse.core.errors import ConfigError, RunFolderError, StopRun
-from fedfuse.core.files import write_text
+from fedfuse.core.files import is_there, write_text
 from fedfuse.core.origin import origin
 from fedfuse.experiment import presets
 from fedfuse.experiment.assembly import Built, build
@@ -179,11 +179,9 @@ def read_raw(given: Given) -> Raw:
     path = find_experiment(given)
     if path is None:
         return yaml.safe_load(presets.text(str(given)))  # type: ignore[no-any-return]
-    if not path.is_dir():
-        return read_yaml(path)
-    if not RunFolder(path).config.exists():
-        raise ConfigError(f"{path} is a folder and no run (it has no config.yaml); give a file, a preset or a run")
-    return read_yaml(RunFolder(path).config)
+    if path.is_dir() and not is_there(RunFolder(path).config):
+        raise ConfigError(f"{given or 'an empty text'} is no run folder; give a file, a preset or the folder of a run")
+    return read_yaml(RunFolder(path).config if path.is_dir() else path)
 
 
 def where(given: Given) -> str:

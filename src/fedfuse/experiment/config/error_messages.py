@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fedfuse.catalogue.keys import suggested
+from fedfuse.catalogue.keys import every_place, suggested
 from fedfuse.core.errors import ConfigError, UnknownKeyError, did_you_mean, shortened, suggest
 
 
@@ -43,7 +43,19 @@ def _sentence(error: Mapping[str, Any], address: str) -> str:
         return f"{at}{context['discriminator']} is missing".replace("'", "")
     if error["type"] == "literal_error":
         return f"{address} is {in_short(error['input'])}, but should be {context['expected']}"
-    return f"{address} is {in_short(error['input'])}, but should be {_wanted(error)}"
+    wanted = _wanted(error)
+    return f"{address} is {in_short(error['input'])}, but should be {wanted}{_as_mapping(error, address, wanted)}"
+
+
+def _as_mapping(error: Mapping[str, Any], address: str, wanted: str) -> str:
+    """What was meant by a word in the place of a section that has a kind: ``partition: iid``."""
+    if wanted != "a mapping" or not isinstance(error["input"], str):
+        return ""
+    section = "models.NAME" if address.startswith("models.") else address
+    chooser = next((key for key in ("kind", "arch", "name") if f"{section}.{key}" in every_place()), None)
+    if chooser is None:
+        return ""
+    return f" (did you mean {address.rpartition('.')[2]}: {{{chooser}: {shortened(error['input'], 40)}}}?)"
 
 
 _TYPES = {
