@@ -63,9 +63,7 @@ def test_who_overwrites_a_run_like_another_says_which_one(tmp_path: Path) -> Non
 
 
 def test_a_folder_that_holds_runs_is_no_run(tmp_path: Path) -> None:
-    with pytest.raises(
-        ConfigError, match=r"is a folder and no run \(it has no config.yaml\); give a file, a preset or a run"
-    ):
+    with pytest.raises(ConfigError, match=r"is no run folder; give a file, a preset or the folder of a run"):
         fedfuse.run(tmp_path)
 
 

@@ -12,12 +12,10 @@ from fedfuse.core.errors import ConfigError
 from fedfuse.experiment.arguments import check_said_once, check_sections, seeds_of, several
 from fedfuse.experiment.comparison import Cell, Comparison, complete, finished_runs, plan, rehearse
 from fedfuse.experiment.comparison.running import silence
-from fedfuse.experiment.config import ExperimentConfig
-from fedfuse.experiment.earlier import other_experiment
 from fedfuse.experiment.estimate import Estimate, estimate_of
 from fedfuse.experiment.live import Progress, listeners
 from fedfuse.experiment.result import RunResult
-from fedfuse.experiment.run import Experiment, Given, run_folder
+from fedfuse.experiment.run import Experiment, Given, is_run_in, run_folder
 from fedfuse.experiment.sweep import Sweep, plan_sweep
 from fedfuse.experiment.variants.axes import Overs
 from fedfuse.federation.events import Listener
@@ -174,14 +172,6 @@ def run_all(
     cells = [Cell(experiment, RunFolder(Path(folder))) for folder, experiment in experiments.items()]
     with interruptible():
         return {cell.folder.path: result for cell, result in finished_runs(cells, jobs, _told(progress))}
-
-
-def is_run_in(experiment: Given, config: ExperimentConfig) -> bool:
-    """Whether a run folder is given, and nothing is changed in it that makes it another run."""
-    if not isinstance(experiment, str | Path) or not Path(experiment).is_dir():
-        return False
-    folder = RunFolder(Path(experiment))
-    return folder.holds_a_run() and other_experiment(config, folder) is None
 
 
 def _loaded(

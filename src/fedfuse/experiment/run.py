@@ -202,6 +202,14 @@ def run_folder(given: Given, out: str | Path | None, resume: bool, overwrite: bo
     return None if out is None else Path(out)
 
 
+def is_run_in(given: Given, config: ExperimentConfig) -> bool:
+    """Whether a run folder is given, and nothing is changed in it that makes it another run."""
+    if not isinstance(given, str | Path) or not Path(given).is_dir():
+        return False
+    folder = RunFolder(Path(given))
+    return folder.holds_a_run() and other_experiment(config, folder) is None
+
+
 class _Run:
     """One process's work on one run folder."""
 

@@ -206,6 +206,8 @@ BAD: Mapping[str, tuple[Any, str]] = {
     "a column of labels": ((X, Y[:, None]), "one whole number per example"),
     "complex": ((X + 1j, Y), "inputs is an array of complex128"),
     "ragged": (([[1, 2], [3]], [0, 1]), "its rows differ in length"),
+    "a misspelt split": ({"trian": (X, Y)}, "unknown split 'trian' (did you mean 'train'?)"),
+    "a misspelt split beside another": ({"train": (X, Y), "tset": (X, Y)}, "unknown split 'tset'"),
     "inputs alone": (X, "data is no pair; give (inputs, labels)"),
     "one of a pair": ((X,), "data is no pair"),
     "training inputs alone": ({"train": X}, "data.train is ndarray; give (inputs, labels)"),

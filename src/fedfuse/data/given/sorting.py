@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fedfuse.core.errors import DataError
+from fedfuse.core.errors import DataError, unknown
 from fedfuse.data.given.arrays import Arrays
 from fedfuse.data.given.memory import hold
 from fedfuse.data.given.tables import Tables, is_table
@@ -36,6 +36,9 @@ def data_section(data: Any) -> Any:
                 "or a function that returns them"
             )
         return data
+    for key, value in values.items():
+        if key not in (*SPLITS, "clients") and _are_surely_examples(value):
+            raise DataError(f"data: {unknown('split', str(key), SPLITS)}")
     splits = {split: values[split] for split in SPLITS if _are_examples(values.get(split))}
     if not splits:
         return data
@@ -73,6 +76,10 @@ def _by_split(data: Any) -> Mapping[str, Any] | None:
         return None
     both = all(isinstance(part, tuple | list) and len(part) == 2 and all(map(_is_array, part)) for part in data)
     return dict(zip(("train", "test"), data, strict=True)) if both else {"train": data}
+
+
+def _are_surely_examples(value: Any) -> bool:
+    return is_table(value) or (isinstance(value, tuple) and any(map(_is_array, value)))
 
 
 def _are_examples(value: Any) -> bool:
