@@ -114,4 +114,7 @@ def measure(table: str, *fused: str) -> None:
 
 
 if __name__ == "__main__":
-    {"make": make, "measure": measure}[sys.argv[1]](*sys.argv[2:])
+    steps = {"make": make, "measure": measure}
+    if len(sys.argv) < 3 or sys.argv[1] not in steps:
+        sys.exit(__doc__)
+    steps[sys.argv[1]](*sys.argv[2:])

@@ -89,3 +89,8 @@ def test_none_of_them_imports_anything_heavy():
 )
 def test_a_misspelt_name_gets_its_sentence(in_process: InProcess, words: tuple[str, ...], sentence: str):
     assert only_sentence(in_process(*words)) == sentence
+
+
+def test_a_comma_too_much_names_no_method(in_process: InProcess):
+    answer = in_process("compare", "digits", "--methods", "fedavg,,fedprox,", "--set", "partition.clients=100000")
+    assert "more than the 1006 training examples" in only_sentence(answer)
