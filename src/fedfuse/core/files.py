@@ -81,7 +81,11 @@ def names_in(folder: Path) -> list[str]:
     """What lies in a folder; nothing if there is no such folder."""
     try:
         return sorted(entry.name for entry in folder.iterdir())
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
+        return []
+    except NotADirectoryError:
+        if is_there(folder):  # a file in the place of a folder, and not one somewhere above it
+            raise
         return []
 
 
