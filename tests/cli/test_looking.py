@@ -59,9 +59,11 @@ def test_the_file_says_which_kind_of_table_or_picture_it_is(runs: Path, tmp_path
     assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
 
 
-@pytest.mark.parametrize("command", ["table", "plot", "report"])
-def test_a_file_that_is_there_is_replaced_only_if_that_is_said(runs: Path, tmp_path: Path, command: str) -> None:
-    out = tmp_path / "mine.png"
+@pytest.mark.parametrize(("command", "ending"), [("table", "md"), ("plot", "png"), ("report", "html")])
+def test_a_file_that_is_there_is_replaced_only_if_that_is_said(
+    runs: Path, tmp_path: Path, command: str, ending: str
+) -> None:
+    out = tmp_path / f"mine.{ending}"
     out.write_text("my thesis")
     said = refused(command, runs, "--out", out)
     assert "is there already; choose another --out, or replace it with --overwrite" in said
@@ -115,3 +117,28 @@ def test_without_a_place_it_is_the_folder_of_runs(runs: Path, monkeypatch: pytes
     assert Path("plot.png").exists()
     obeyed("report")
     assert Path("report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("table", "--out", "t.xlsx"), "t.xlsx: what shall it be? End its name with .tex, .md, .csv, .json, .txt"),
+        (
+            ("table", "--format", "csv", "--out", "t.md"),
+            "t.md would be called md and hold csv; change --out or",
+        ),
+        (("report", "--out", "page.pdf"), "page.pdf: the name of a page ends with .html"),
+        (("report", "--out", "page"), "page: the name of a page ends with .html"),
+    ],
+)
+def test_a_file_is_what_its_name_says(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], sentence: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert sentence in refused(words[0], runs, *words[1:])
+    assert [path.name for path in tmp_path.iterdir()] == ["runs"]
+
+
+def test_a_file_of_another_name_may_hold_what_is_said(runs: Path, tmp_path: Path) -> None:
+    obeyed("table", runs, "--format", "csv", "--out", tmp_path / "table.dat")
+    assert (tmp_path / "table.dat").read_text() == fedfuse.load_runs(runs).table("csv")

@@ -13,6 +13,7 @@ from fedfuse.cli.console import print_facts, say_aside
 from fedfuse.cli.imports import quick_imports
 from fedfuse.cli.show import Reference, Runs
 from fedfuse.cli.words import check_free, words_of
+from fedfuse.core.errors import ConfigError
 from fedfuse.core.views import Format, Width
 from fedfuse.experiment.finding import check_places
 
@@ -42,11 +43,11 @@ def table(
     places = runs or ["runs"]
     check_places(places)
     check_free(out, overwrite)
+    chosen = _format_of(format, out)
     with quick_imports():
         from fedfuse.core.files import write_text
         from fedfuse.experiment.looking.gathering import load_runs
 
-    chosen = format or ENDINGS.get(out.suffix.lower() if out else "", "text")
     comparison = load_runs(*places)
     text = comparison.table(chosen, words_of(columns), digits, interval, reference, curves)
     say_aside([*comparison.remarks, *comparison.unreadable])
@@ -55,3 +56,13 @@ def table(
         return
     write_text(out, text)
     print_facts(table=out)
+
+
+def _format_of(format: Format | None, out: Path | None) -> Format:
+    """What is asked for, which the name of the file may say, and may not contradict."""
+    said = None if out is None else ENDINGS.get(out.suffix.lower())
+    if out is not None and said is None and format is None:
+        raise ConfigError(f"{out}: what shall it be? End its name with {', '.join(ENDINGS)}, or give --format")
+    if said is not None and format not in (None, said):
+        raise ConfigError(f"{out} would be called {said} and hold {format}; change --out or --format")
+    return format or said or "text"

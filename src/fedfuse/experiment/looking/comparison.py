@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fedfuse.core.errors import ConfigError
 from fedfuse.core.files import write_text
 from fedfuse.core.views import Band, Format, Picture, Spent, Width
 from fedfuse.experiment.frames import frame_of
@@ -28,6 +29,7 @@ from fedfuse.report.page.data import Axis, Seed
 from fedfuse.report.page.sections import over_seeds
 
 ROUNDS = Axis("rounds", "Rounds", "")
+PAGES = (".html", ".htm")
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,6 +113,8 @@ class Comparison:
 
     def report(self, path: str | Path, *, title: str | None = None, reference: str | None = None) -> Path:
         """Write all there is to see as one page of HTML, which opens without a network, and return its path."""
+        if Path(path).suffix.lower() not in PAGES:
+            raise ConfigError(f"{path}: the name of a page ends with .html")
         write_text(Path(path), render(page_data(self, title, reference)))
         return Path(path)
 
