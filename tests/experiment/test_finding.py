@@ -110,6 +110,18 @@ def test_a_key_in_the_wrong_place_is_pointed_to_the_right_one(assignment: str, m
     assert f"(did you mean '{meant}'?)" in sentence_of(check_keys, "digits", [assignment])
 
 
+@pytest.mark.parametrize(
+    ("section", "key", "kinds"),
+    [
+        ("training.optimizer={kind: adam, momentum: 0.9}", "training.optimizer: unknown key 'momentum'", "sgd"),
+        ("engine={kind: local, address: x}", "engine: unknown key 'address'", "ray"),
+    ],
+)
+def test_a_key_of_other_kinds_names_them(section: str, key: str, kinds: str) -> None:
+    """The very address that was written is no way out."""
+    assert sentence_of(check_keys, "digits", [section]).endswith(f"{key} (it goes with {kinds})")
+
+
 @pytest.mark.parametrize("name", presets.names())
 @pytest.mark.parametrize("method", ["feddf", "fedmd", "fedgen", "scaffold"])
 def test_nothing_of_ours_is_taken_for_misspelt(name: str, method: str) -> None:

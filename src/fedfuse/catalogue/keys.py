@@ -11,7 +11,7 @@ from typing import Any
 
 from fedfuse.catalogue.details import CHOOSERS, EXPERIMENT, KeyRow, sections, slots
 from fedfuse.catalogue.other_words import OTHER_WORDS, WORDS_FOR_DATA
-from fedfuse.core.errors import shortened, suggest
+from fedfuse.core.errors import listed, shortened, suggest
 
 CLOSE, NEAR = 0.8, 0.6
 """How alike two words are, from 0 to 1: a slip of the finger, and a word that may have been meant."""
@@ -99,10 +99,18 @@ def _called(place: Place) -> str:
 def suggested(word: str, at: tuple[str, ...], known: Iterable[str]) -> str:
     """What a key that is not there was probably meant to be, as the end of a sentence."""
     known = list(known)
+    if word not in known and (kinds := _kinds_that_have(word, at)):
+        return f" (it goes with {listed(kinds)})"
     found = meant(word, ".".join(at), known)
     if at and found in sections()[EXPERIMENT] and found not in known:
         return f" ('{found}' stands at the top of the file)"
     return f" (did you mean '{found}'?)" if found else suggest(word, known)
+
+
+def _kinds_that_have(word: str, at: tuple[str, ...]) -> tuple[str, ...]:
+    """The kinds of the part at an address that have a key of this very name; none if all would."""
+    place = every_place().get(".".join((*at, word)))
+    return place.kinds if place else ()
 
 
 def meant(word: str, at: str = "", known: Iterable[str] = ()) -> str | None:
