@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from fedfuse.cli.words import check_loudness, seeds_of, with_assignments
+from fedfuse.cli.words import check_experiments, check_loudness, seeds_of, with_assignments
 from fedfuse.core.asked import asked_by_command_line
 from fedfuse.core.errors import ConfigError
 
@@ -53,3 +53,10 @@ def test_nobody_hears_nothing_and_everything() -> None:
     for quiet, as_json in ((True, False), (False, True)):
         with pytest.raises(ConfigError, match="both say what is printed; give one of them"):
             check_loudness(quiet, True, as_json)
+
+
+@pytest.mark.parametrize(("word", "example"), [("feddf", "--methods fedavg,feddf"), ("1", "--seeds 0,1")])
+def test_words_that_should_have_commas_are_no_experiments(word: str, example: str) -> None:
+    with asked_by_command_line(), pytest.raises(ConfigError, match=f"^{word} is no experiment; .* commas: {example}$"):
+        check_experiments(["digits", word])
+    check_experiments(["digits", "mine.yaml"])

@@ -8,7 +8,15 @@ from typing import Annotated
 import typer
 
 from fedfuse.cli.options import Assignments, Estimated, Jobs, Opened, Overs, Port, Quiet, Verbose, Watched, Workers
-from fedfuse.cli.words import check_loudness, go_on_with, report_of, seeds_of, with_assignments, words_of
+from fedfuse.cli.words import (
+    check_experiments,
+    check_loudness,
+    go_on_with,
+    report_of,
+    seeds_of,
+    with_assignments,
+    words_of,
+)
 from fedfuse.experiment.finding import check_keys, check_method, check_varied
 
 
@@ -41,6 +49,7 @@ def compare(
 ) -> None:
     """Run methods, seeds and variants side by side. Runs that are there are kept, unfinished ones go on."""
     check_loudness(quiet, verbose)
+    check_experiments(experiments)
     for experiment in experiments:
         check_keys(experiment, assignments or (), methods=False)
     if len(experiments) == 1:

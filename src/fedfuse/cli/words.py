@@ -14,6 +14,17 @@ def words_of(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
+def check_experiments(words: Sequence[str]) -> None:
+    """Refuse what blanks have separated from an option's other words, and so stands for an experiment."""
+    from fedfuse.catalogue.method_names import method_names
+
+    lists = {"--methods fedavg,feddf": set(method_names()), "--seeds 0,1": {w for w in words if w.isdecimal()}}
+    for word in words:
+        for example, known in lists.items():
+            if word in known and not Path(word).exists():
+                raise ConfigError(f"{word} is no experiment; several words of an option need commas: {example}")
+
+
 MOST_SEEDS = 10_000
 
 
