@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from fedfuse.cli.run import _engine
+from fedfuse.cli.run import _as_assignments
+from fedfuse.cli.words import with_assignments
 from fedfuse.core.errors import ConfigError, FedfuseError, MissingExtraError
 from fedfuse.engines import LocalEngine, LocalEngineSettings, RayEngineSettings
 from fedfuse.engines.ray.engine import _connect
@@ -69,7 +70,9 @@ def test_processes_from_two_workers_on(workers, engine):
     ],
 )
 def test_the_command_line_goes_before_the_file(options, engine):
-    assert assign({"engine": {"kind": "ray", "cpus": 2}}, _engine(*options)) == {"engine": engine}
+    kind, workers, address = options
+    changes = with_assignments(_as_assignments(kind, {"workers": workers, "address": address}), ())
+    assert assign({"engine": {"kind": "ray", "cpus": 2}}, changes) == {"engine": engine}
 
 
 class TestRay:
