@@ -27,6 +27,10 @@ BASE: dict[str, Any] = {
 SHORT: dict[str, Any] = {"method": {"fuse": {"distiller": {"steps": 500}}}}
 HEAD: dict[str, Any] = {"models": {"net": {"projection_head": 64}}}
 SMALL_STEPS: dict[str, Any] = {"method": {"fuse": {"distiller": {"batch_size": 16, "swa": {"collect_after": 100}}}}}
+LARGER_STEPS: Mapping[str, dict[str, Any]] = {
+    "feded-w2": {"method": {"fuse": {"distiller": {"optimizer": {"kind": "adam", "learning_rate": 1e-3}}}}}
+}
+"""With the published rate (1e-5), so few public inputs teach nothing."""
 TRIES: tuple[dict[str, Any], ...] = (SHORT, {}, HEAD, SMALL_STEPS)
 """What is tried in turn: a short distillation where there is one, the method as it is, with a projection head, with
 enough steps of a few public inputs for SWA."""
@@ -49,7 +53,8 @@ def table(folder: Path, data: str) -> str:
 def _result(method: str, data: str, folder: Path) -> fedfuse.RunResult:
     for changes in TRIES:
         try:
-            raw = merge(merge({**BASE, "data": DATA[data]}, {"method": {"name": method}}), changes)
+            own = merge({"method": {"name": method}}, LARGER_STEPS.get(method, {}))
+            raw = merge(merge({**BASE, "data": DATA[data]}, own), changes)
             return played(Experiment(raw), folder)
         except ConfigError as error:
             refused = error
