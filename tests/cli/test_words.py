@@ -40,11 +40,11 @@ def test_what_is_no_list_of_seeds_is_refused_in_one_sentence(text: str) -> None:
 def test_an_option_and_an_assignment_about_the_same_key_are_refused(option: str, assignment: str, other: str) -> None:
     sentence = f"{option} and --set {other} both say what {assignment.partition('=')[0]} is; keep one of them"
     with asked_by_command_line(), pytest.raises(ConfigError, match=f"^{re.escape(sentence)}"):
-        with_assignments({option: assignment}, ["training.epochs=1", other])
+        with_assignments(dict([option.removeprefix("--").split()]), ["training.epochs=1", other])
 
 
 def test_options_come_before_assignments() -> None:
-    options = {"--method fedprox": "method=fedprox", "--seed 1": None}
+    options = {"method": "fedprox", "seed": None}
     assert with_assignments(options, ["method.local.strength=1"]) == ["method=fedprox", "method.local.strength=1"]
 
 

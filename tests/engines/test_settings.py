@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from fedfuse.cli.run import _as_assignments
 from fedfuse.cli.words import with_assignments
 from fedfuse.core.errors import ConfigError, FedfuseError, MissingExtraError
 from fedfuse.engines import LocalEngine, LocalEngineSettings, RayEngineSettings
@@ -70,8 +69,7 @@ def test_processes_from_two_workers_on(workers, engine):
     ],
 )
 def test_the_command_line_goes_before_the_file(options, engine):
-    kind, workers, address = options
-    changes = with_assignments(_as_assignments(kind, {"workers": workers, "address": address}), ())
+    changes = with_assignments(dict(zip(("engine", "workers", "address"), options, strict=True)), ())
     assert assign({"engine": {"kind": "ray", "cpus": 2}}, changes) == {"engine": engine}
 
 

@@ -71,6 +71,19 @@ def test_masked_it_is_the_same_run(tmp_path, kind):
 STEPS = {"keys": "query.keys", "shares": "query.shares", "task": MessageType.TRAIN, "opening": "query.opening"}
 
 
+def falls_once(grid, after):
+    """The server is killed when it first waits for answers to a message of this type."""
+    pull = grid.pull_messages
+
+    def crash(ids):
+        if grid.nodes[100].messages[-1].metadata.message_type == after:
+            grid.pull_messages = pull
+            raise CrashError
+        return pull(ids)
+
+    grid.pull_messages = crash
+
+
 def lost_in(grid, client, step, number=None):
     """A client's answers in one step of a round never arrive; of every round, if none is named."""
     node, rounds = grid.nodes[100 - client], []
@@ -166,15 +179,7 @@ def test_a_server_that_was_killed_after_the_opening_sees_the_same_sum_and_no_oth
     """Without one client more, the difference would be that client's update."""
     config, _ = configs("fedavg")
     grid = grid_for(config, tmp_path)
-    pull = grid.pull_messages
-
-    def crash(ids):
-        if grid.nodes[100].messages[-1].metadata.message_type == "query.opening":
-            grid.pull_messages = pull
-            raise CrashError
-        return pull(ids)
-
-    grid.pull_messages = crash
+    falls_once(grid, after="query.opening")
     with pytest.raises(CrashError):
         run_on(grid, config, tmp_path / "flower")
     grid.waiting.clear()
@@ -400,15 +405,7 @@ class TestSharedNoise:
         federation = {**WIDE, "rounds": 1}
         config = flower_config(method, federation=federation, privacy={"unit": "client"}, partition=SEVEN)
         grid = grid_for(config, tmp_path)
-        pull = grid.pull_messages
-
-        def crash(ids):
-            if grid.nodes[100].messages[-1].metadata.message_type == MessageType.TRAIN:
-                grid.pull_messages = pull
-                raise CrashError
-            return pull(ids)
-
-        grid.pull_messages = crash
+        falls_once(grid, after=MessageType.TRAIN)
         with pytest.raises(CrashError):
             run_on(grid, config, tmp_path / "flower")
         grid.waiting.clear()

@@ -108,6 +108,7 @@ def _is_option(word: str) -> bool:
 
 def _check_experiment(name: str, words: Sequence[str], methods: bool) -> None:
     """Refuse what is surely misspelt, in the sentence that the command itself would have for it, only much later."""
+    from fedfuse.cli.words import words_of
     from fedfuse.experiment.finding import check_keys, check_method, find_experiment
 
     find_experiment(name)
@@ -116,9 +117,8 @@ def _check_experiment(name: str, words: Sequence[str], methods: bool) -> None:
     changes = [*shortcuts, *(value for option, value in said if option == "--set")]
     if changes or name.endswith((".yaml", ".yml")):
         check_keys(name, changes, methods)
-    for method in (word.strip() for option, value in said if option == "--methods" for word in value.split(",")):
-        if method:
-            check_method(method, name)
+    for method in (word for option, value in said if option == "--methods" for word in words_of(value)):
+        check_method(method, name)
 
 
 def _is_known(name: str) -> bool:

@@ -67,8 +67,7 @@ def compare(
     from fedfuse.experiment.looking.metric_sheets import comparison_metric_sheets
     from fedfuse.experiment.looking.tables import comparison_facts, comparison_sheet
 
-    options = {f"--workers {workers}": f"engine.workers={workers}" if workers is not None else None}
-    changes = with_assignments(options, assignments or ())
+    changes = with_assignments({"workers": workers}, assignments or ())
     chosen = words_of(methods), seeds_of(seeds) if seeds else []
     study = plan(experiments, *chosen, changes, out, over=over or ())
     screen = Console(quiet=quiet)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -35,8 +34,8 @@ def run(
 ) -> None:
     """Run one experiment."""
     check_loudness(quiet, verbose, as_json)
-    options = {"method": method, "seed": seed, "workers": workers, "address": address}
-    changes = with_assignments(_as_assignments(engine, options), assignments or ())
+    options = {"engine": engine or None, "method": method, "seed": seed, "workers": workers, "address": address}
+    changes = with_assignments(options, assignments or ())
     check_keys(experiment, changes)
     with quick_imports():
         from rich.console import Console
@@ -75,10 +74,3 @@ def run(
             print_sheet(sheet)
         print_facts(**closing_facts(loaded, result))
     check_that_something_was_learnt(result.summary)
-
-
-def _as_assignments(engine: str | None, options: Mapping[str, object]) -> dict[str, str | None]:
-    """The options that are short for keys, by how they were given."""
-    keys = {"method": "method", "seed": "seed", "workers": "engine.workers", "address": "engine.address"}
-    found = {f"--{name} {value}": f"{keys[name]}={value}" for name, value in options.items() if value is not None}
-    return {f"--engine {engine}": f"engine={{kind: {engine}}}" if engine else None, **found}

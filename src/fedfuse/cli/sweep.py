@@ -47,11 +47,7 @@ def sweep(
 ) -> None:
     """Try settings of an experiment and find the best. The same command goes on, with a larger budget too."""
     check_loudness(quiet, verbose)
-    options = {
-        f"--method {method}": f"method={method}" if method is not None else None,
-        f"--workers {workers}": f"engine.workers={workers}" if workers is not None else None,
-    }
-    changes = with_assignments(options, assignments or ())
+    changes = with_assignments({"method": method, "workers": workers}, assignments or ())
     check_keys(experiment, changes)
     check_varied(experiment, over or (), changes)
     from rich.console import Console

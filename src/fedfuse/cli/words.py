@@ -18,11 +18,11 @@ def check_experiments(words: Sequence[str]) -> None:
     """Refuse what blanks have separated from an option's other words, and so stands for an experiment."""
     from fedfuse.catalogue.method_names import method_names
 
-    lists = {"--methods fedavg,feddf": set(method_names()), "--seeds 0,1": {w for w in words if w.isdecimal()}}
     for word in words:
-        for example, known in lists.items():
-            if word in known and not Path(word).exists():
-                raise ConfigError(f"{word} is no experiment; several words of an option need commas: {example}")
+        is_method = word in method_names()
+        if (is_method or word.isdecimal()) and not Path(word).exists():
+            example = "--methods fedavg,feddf" if is_method else "--seeds 0,1"
+            raise ConfigError(f"{word} is no experiment; several words of an option need commas: {example}")
 
 
 MOST_SEEDS = 10_000
@@ -44,12 +44,23 @@ def seeds_of(text: str) -> list[int]:
     return found
 
 
-def with_assignments(options: Mapping[str, str | None], assignments: Sequence[str]) -> list[str]:
-    """What options say, as assignments before the others; ``options`` are assignments by how the option was given.
+SHORT_FOR = {
+    "method": "method={}",
+    "seed": "seed={}",
+    "engine": "engine={{kind: {}}}",
+    "workers": "engine.workers={}",
+    "address": "engine.address={}",
+}
+"""The assignments that options stand for."""
+
+
+def with_assignments(options: Mapping[str, object], assignments: Sequence[str]) -> list[str]:
+    """What options say, as assignments before the others.
 
     Both about one key is refused: one of them would be without effect.
     """
-    given = {said: assignment for said, assignment in options.items() if assignment is not None}
+    said_so = {name: value for name, value in options.items() if value is not None}
+    given = {f"--{name} {value}": SHORT_FOR[name].format(value) for name, value in said_so.items()}
     for said, assignment in given.items():
         key = assignment.partition("=")[0]
         for other in assignments:

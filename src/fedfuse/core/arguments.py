@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,13 +48,3 @@ def texts(name: str, given: Any, example: str) -> list[str]:
     if isinstance(given, Mapping) or not isinstance(given, Collection) or not all(isinstance(x, str) for x in given):
         raise ConfigError(f"{name}={shortened(repr(given), 60)}: give a list of texts, such as ['{example}']")
     return list(given)
-
-
-@contextmanager
-def interruptible(overwrite: bool = False) -> Iterator[None]:
-    """Ctrl-C says what to do next, and not in which of many frames it was heard."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        way = "the same call, without overwrite=True, goes on" if overwrite else "the same call goes on"
-        raise KeyboardInterrupt(f"what was finished is kept, and {way}") from None

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fedfuse.core.arguments import interruptible, place, texts, truth, whole
+from fedfuse.core.arguments import place, texts, truth, whole
 from fedfuse.core.asked import in_words_of_asker
 from fedfuse.core.errors import ConfigError
+from fedfuse.core.interrupts import interruptible
 from fedfuse.experiment.arguments import check_said_once, check_sections, seeds_of, several
 from fedfuse.experiment.comparison import Cell, Comparison, complete, finished_runs, plan, rehearse
 from fedfuse.experiment.comparison.running import silence

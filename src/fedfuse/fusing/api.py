@@ -15,8 +15,9 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor
 
-from fedfuse.core.arguments import interruptible, place, truth
+from fedfuse.core.arguments import place, truth
 from fedfuse.core.errors import ConfigError, DataError, FedfuseError, shortened, unknown
+from fedfuse.core.interrupts import interruptible
 from fedfuse.core.memory import is_lack_of_memory
 from fedfuse.core.part import first_mistake
 from fedfuse.core.randomness import Key

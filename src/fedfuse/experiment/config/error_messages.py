@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fedfuse.catalogue.details import CHOOSERS
 from fedfuse.catalogue.keys import every_place, suggested
 from fedfuse.core.errors import ConfigError, UnknownKeyError, did_you_mean, shortened, suggest
 
@@ -52,7 +53,7 @@ def _as_mapping(error: Mapping[str, Any], address: str, wanted: str) -> str:
     if wanted != "a mapping" or not isinstance(error["input"], str):
         return ""
     section = "models.NAME" if address.startswith("models.") else address
-    chooser = next((key for key in ("kind", "arch", "name") if f"{section}.{key}" in every_place()), None)
+    chooser = next((key for key in (*CHOOSERS, "name") if f"{section}.{key}" in every_place()), None)
     if chooser is None:
         return ""
     return f" (did you mean {address.rpartition('.')[2]}: {{{chooser}: {shortened(error['input'], 40)}}}?)"
